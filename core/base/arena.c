@@ -1,0 +1,79 @@
+#include "base/arena.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/integer.h"
+
+enum { FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 1 << 20, ARENA_ALIGNMENT = 16 };
+
+struct tni_arena_block {
+    tni_arena_block *next;
+    size_t used, bytes;   // of the bytes behind this header
+    size_t reserved;      // keeps the header a multiple of the alignment
+};
+
+void tni_arena_init(tni_arena *arena, const tn_allocator *allocator)
+{
+    *arena = (tni_arena){ .allocator = tni_allocator(allocator), .block_bytes = FIRST_BLOCK_BYTES };
+}
+
+void tni_arena_finish(tni_arena *arena)
+{
+    for (tni_arena_block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        tni_free(&arena->allocator, block);
+    }
+    arena->first = NULL;
+}
+
+// The newest block is the first; one that is too full is left as it is, a large piece gets a block of its own behind it.
+static tni_arena_block *add_block(tni_arena *arena, size_t least)
+{
+    size_t bytes = arena->block_bytes > least ? arena->block_bytes : least;
+    size_t total;
+    if (!tni_add_size(bytes, sizeof(tni_arena_block), &total))
+        return NULL;
+    tni_arena_block *block = tni_alloc(&arena->allocator, total);
+    if (!block)
+        return NULL;
+    *block = (tni_arena_block){ .next = arena->first, .bytes = bytes };
+    arena->first = block;
+    if (arena->block_bytes < LARGEST_BLOCK_BYTES)
+        arena->block_bytes *= 2;
+    return block;
+}
+
+void *tni_arena_take(tni_arena *arena, size_t bytes)
+{
+    uint64_t rounded;
+    if (!tni_align_u64(bytes ? bytes : 1, ARENA_ALIGNMENT, &rounded))
+        return NULL;
+    tni_arena_block *block = arena->first;
+    if (!block || block->bytes - block->used < rounded)
+        block = add_block(arena, rounded);
+    if (!block)
+        return NULL;
+    char *piece = (char *)(block + 1) + block->used;
+    block->used += rounded;
+    return memset(piece, 0, rounded);
+}
+
+void *tni_arena_take_array(tni_arena *arena, size_t count, size_t bytes)
+{
+    size_t total;
+    return tni_mul_size(count, bytes, &total) ? tni_arena_take(arena, total) : NULL;
+}
+
+char *tni_arena_take_text(tni_arena *arena, const char *text)
+{
+    return tni_arena_copy(arena, text, strlen(text) + 1, 1);
+}
+
+void *tni_arena_copy(tni_arena *arena, const void *from, size_t count, size_t bytes)
+{
+    void *copy = tni_arena_take_array(arena, count, bytes);
+    if (copy && count)
+        memcpy(copy, from, count * bytes);
+    return copy;
+}

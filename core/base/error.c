@@ -1,0 +1,90 @@
+// error.c: filling a tn_error, names of statuses, the library's version.
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+void tni_copy_text(char *to, size_t room, const char *text)
+{
+    if (!room)
+        return;
+    size_t n = strnlen(text, room);
+    if (n == room) {   // does not fit: back to the last byte that begins a character
+        n = room - 1;
+        while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+    }
+    memmove(to, text, n);
+    to[n] = 0;
+}
+
+tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments)
+{
+    if (!err)
+        return status;
+    char text[2 * sizeof err->text];
+    vsnprintf(text, sizeof text, format, arguments);
+    err->status = status;
+    tni_copy_text(err->text, sizeof err->text, text);
+    return status;
+}
+
+tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tni_fail_v(err, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes)
+{
+    return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for %s (%" PRIu64 " bytes)", what, bytes);
+}
+
+static const struct {
+    tn_status status;
+    const char *name;
+} names[] = {
+#define NAME(status) { status, #status }
+    NAME(TN_OK),
+    NAME(TN_E_ARG),
+    NAME(TN_E_UNSUPPORTED),
+    NAME(TN_E_HOST_MEMORY),
+    NAME(TN_E_DEVICE_MEMORY),
+    NAME(TN_E_DEVICE_LOST),
+    NAME(TN_E_TIMEOUT),
+    NAME(TN_E_IO),
+    NAME(TN_E_VERSION),
+    NAME(TN_E_INTERNAL),
+    NAME(TN_E_BUSY),
+    NAME(TN_E_DATA),
+    NAME(TN_E_CANCELLED),
+    NAME(TN_E_SHAPE),
+    NAME(TN_E_DTYPE),
+    NAME(TN_E_FILE),
+    NAME(TN_E_NOT_FOUND),
+    NAME(TN_E_PLUGIN),
+    NAME(TN_E_GRAPH),
+#undef NAME
+};
+
+const char *tn_status_name(tn_status status)
+{
+    for (size_t i = 0; i < TN_COUNT_OF(names); i++)
+        if (names[i].status == status)
+            return names[i].name;
+    return "TN_E_INTERNAL";
+}
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+const char *tn_version(void)
+{
+    return VERSION_TEXT(TN_VERSION_MAJOR, TN_VERSION_MINOR, TN_VERSION_PATCH);
+}

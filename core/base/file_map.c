@@ -1,0 +1,75 @@
+#include "base/file_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_error *err)
+{
+    unsigned char *data = tni_alloc(&map->allocator, map->bytes);
+    if (!data)
+        return tni_fail_memory(err, path, map->bytes);
+    for (size_t done = 0; done < map->bytes;) {
+        ssize_t n = read(file, data + done, map->bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            tni_free(&map->allocator, data);
+            return tni_fail(err, TN_E_FILE, "%s: read failed after %zu of %zu bytes: %s", path, done, map->bytes,
+                            n < 0 ? strerror(errno) : "the file became shorter");
+        }
+        done += (size_t)n;
+    }
+    map->data = data;
+    return TN_OK;
+}
+
+static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_error *err)
+{
+    void *data = mmap(NULL, map->bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data == MAP_FAILED)
+        return tni_fail(err, TN_E_FILE, "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
+    map->data = data;
+    map->is_mapped = true;
+    return TN_OK;
+}
+
+tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint64_t max_bytes,
+                            const tn_allocator *allocator, tn_error *err)
+{
+    *map = (tni_file_map){ .allocator = tni_allocator(allocator) };
+    struct stat before, after;
+    // O_NONBLOCK: opening a FIFO without a writer must not wait; the kind is checked again on what was really opened.
+    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode) ? -2 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file == -1)
+        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
+    if (file == -2)
+        return tni_fail(err, TN_E_FILE, "%s: is %s, not a regular file", path,
+                        S_ISDIR(before.st_mode) ? "a folder" : "a device, socket or pipe");
+    tn_status status = TN_OK;
+    if (fstat(file, &after) != 0 || !S_ISREG(after.st_mode))
+        status = tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
+    else if (max_bytes && (uint64_t)after.st_size > max_bytes)
+        status = tni_fail(err, TN_E_FILE, "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
+                          (uint64_t)after.st_size, max_bytes);
+    else if ((map->bytes = (size_t)after.st_size) > 0)
+        status = read ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
+    close(file);
+    return status;
+}
+
+void tni_file_map_close(tni_file_map *map)
+{
+    if (map->data && map->is_mapped)
+        munmap((void *)map->data, map->bytes);
+    else if (map->data)
+        tni_free(&map->allocator, (void *)map->data);
+    *map = (tni_file_map){ .allocator = map->allocator };
+}

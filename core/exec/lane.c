@@ -1,0 +1,105 @@
+// lane.c: one device of a session.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "exec/exec_internal.h"
+
+enum { PENDING = 16, POINTS = 2, COPIES = 1 };
+
+tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status, const tnp_error *plugin_error, tn_error *err)
+{
+    char who[320];
+    snprintf(who, sizeof who, "%s: %s", lane->device->name, call);
+    return tni_fail_plugin(err, status, who, plugin_error);
+}
+
+static tn_status make_semaphore(tni_lane *lane, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_semaphore_options how = { .size = sizeof how };
+    tnp_status status = lane->table->semaphore_create(lane->opened, &how, &lane->semaphore, &plugin_error);
+    lane->signal = 0;
+    return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "semaphore_create", status, &plugin_error, err);
+}
+
+tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
+{
+    tn_status status = tni_device_open(device, err);
+    if (status != TN_OK)
+        return status;
+    *lane = (tni_lane){ .device = device, .table = device->table, .opened = device->opened };
+    return tni_device_memory(device, 0, &lane->memory, err);
+}
+
+tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_queue_options how = { .size = sizeof how, .kind = TNP_QUEUE_COMPUTE, .pending = PENDING, .points = POINTS, .copies = COPIES,
+                              .update_bytes = (uint32_t)update_bytes, .updates = updates };
+    tnp_status status = lane->table->queue_create(lane->opened, &how, &lane->queue, &plugin_error);
+    if (status != TNP_OK)
+        return tni_lane_fail(lane, "queue_create", status, &plugin_error, err);
+    return make_semaphore(lane, err);
+}
+
+void tni_lane_close(tni_lane *lane)
+{
+    if (lane->queue)
+        lane->table->queue_destroy(lane->queue);
+    if (lane->semaphore)
+        lane->table->semaphore_destroy(lane->semaphore);
+    if (lane->arena)
+        lane->table->buffer_free(lane->arena);
+    *lane = (tni_lane){ 0 };
+}
+
+tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what, tnp_buffer **out_buffer, void **out_map, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_alloc ask = { .size = sizeof ask, .bytes = bytes ? bytes : 1 };
+    *out_buffer = NULL;
+    *out_map = NULL;
+    if (lane->memory.max_buffer_bytes && bytes > lane->memory.max_buffer_bytes)
+        return tni_fail(err, TN_E_DEVICE_MEMORY, "%s: %s needs %" PRIu64 " bytes in one buffer, the largest possible has %" PRIu64,
+                        lane->device->name, what, bytes, lane->memory.max_buffer_bytes);
+    tnp_status status = lane->table->buffer_alloc(lane->opened, &ask, out_buffer, &plugin_error);
+    if (status != TNP_OK) {
+        char call[200];
+        snprintf(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what, bytes, lane->memory.free_bytes);
+        return tni_lane_fail(lane, call, status, &plugin_error, err);
+    }
+    bool is_visible = (lane->memory.flags & TNP_MEMORY_HOST_VISIBLE) && (lane->memory.flags & TNP_MEMORY_HOST_CACHED);
+    if (is_visible && lane->table->buffer_map && lane->table->buffer_map(*out_buffer, out_map, &plugin_error) != TNP_OK)
+        *out_map = NULL;   // copies do as well
+    return TN_OK;
+}
+
+tn_status tni_lane_wait(tni_lane *lane, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_status status = lane->table->semaphore_wait(lane->semaphore, lane->signal, UINT64_MAX, &plugin_error);
+    return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "run", status, &plugin_error, err);
+}
+
+tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_point point = { lane->semaphore, lane->signal + 1 };
+    tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &point };
+    tnp_status status = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
+    if (status != TNP_OK)
+        return tni_lane_fail(lane, "copy", status, &plugin_error, err);
+    lane->signal++;
+    return tni_lane_wait(lane, err);
+}
+
+void tni_lane_recover(tni_lane *lane)
+{
+    tni_lane_wait(lane, NULL);
+    tnp_semaphore *failed = lane->semaphore;
+    if (make_semaphore(lane, NULL) == TN_OK)
+        lane->table->semaphore_destroy(failed);
+    else
+        lane->semaphore = failed;   // a lost device: every later call answers so
+}

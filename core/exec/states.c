@@ -1,0 +1,128 @@
+// states.c: bytes kept between runs. Graphs of one session that have a state of the same name share it, so it lives on one
+// device: the one that the first graph puts it on.
+#include <string.h>
+
+#include "base/error.h"
+#include "exec/exec_internal.h"
+
+static tni_state *find_state(tn_session *session, const char *name)
+{
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (strcmp(session->states[i].name, name) == 0)
+            return &session->states[i];
+    return NULL;
+}
+
+static uint32_t count_states(const tn_graph *graph)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        count += graph->values[graph->storages[s].owner].source == TNI_STATE;
+    return count;
+}
+
+static tn_status collect(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        const tni_value *value = &graph->values[graph->storages[s].owner];
+        compiled->state_of[s] = TNP_NONE;
+        if (value->source != TNI_STATE)
+            continue;
+        tni_state *state = find_state(session, value->name);
+        if (!state) {
+            state = &session->states[session->state_count++];
+            *state = (tni_state){ .name = value->name, .dtype = value->dtype, .bytes = graph->storages[s].bytes, .place = TNP_NONE };
+            memcpy(state->dims, value->dims, sizeof state->dims);
+        } else if (state->dtype != value->dtype || memcmp(state->dims, value->dims, sizeof state->dims) != 0) {
+            return tni_fail(err, TN_E_GRAPH, "state '%s' differs in type or dims between the graphs of the session", value->name);
+        }
+        compiled->state_of[s] = (uint32_t)(state - session->states);
+    }
+    return TN_OK;
+}
+
+tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs, tn_error *err)
+{
+    uint32_t most = 0;
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        most += count_states(graphs[g]);
+    session->states = tni_arena_take_array(&session->arena, most, sizeof *session->states);
+    if (!session->states)
+        return tni_fail_memory(err, "a table of states", most * sizeof *session->states);
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        tni_compiled *compiled = &session->graphs[g];
+        compiled->graph = graphs[g];
+        compiled->state_of = tni_arena_take_array(&session->arena, graphs[g]->storage_count, sizeof *compiled->state_of);
+        if (!compiled->state_of)
+            return tni_fail_memory(err, "a table of states", graphs[g]->storage_count * sizeof *compiled->state_of);
+        tn_status status = collect(session, compiled, err);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+// Where the schedule has put states that were still free.
+static void note_places(tn_session *session, const tni_compiled *compiled)
+{
+    const tn_graph *graph = compiled->graph;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const tni_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; i <= node->input_count; i++) {
+            uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
+            uint32_t state = value == TNP_NONE ? TNP_NONE : compiled->state_of[graph->values[value].storage];
+            if (state != TNP_NONE)
+                session->states[state].place = compiled->schedule.places[n];
+        }
+    }
+}
+
+tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled, tn_device *const *devices, tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    uint32_t *pins = tni_arena_take_array(&session->arena, graph->storage_count, sizeof *pins);
+    if (!pins)
+        return tni_fail_memory(err, "a table of states", graph->storage_count * sizeof *pins);
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        pins[s] = compiled->state_of[s] == TNP_NONE ? TNP_NONE : session->states[compiled->state_of[s]].place;
+    tn_status status = tni_schedule_make(graph, devices, session->lane_count, pins, &session->arena, &compiled->schedule, err);
+    if (status == TN_OK)
+        note_places(session, compiled);
+    return status;
+}
+
+static tn_status clear(tn_session *session, tni_state *state, tn_error *err)
+{
+    if (state->map) {
+        memset(state->map, 0, state->bytes);
+        return TN_OK;
+    }
+    tnp_copy zeros = { .size = sizeof zeros, .to_buffer = state->buffer, .bytes = state->bytes, .rows = 1 };
+    return tni_lane_copy(&session->lanes[state->place], &zeros, err);
+}
+
+tn_status tni_states_allocate(tn_session *session, tn_error *err)
+{
+    for (uint32_t i = 0; i < session->state_count; i++) {
+        tni_state *state = &session->states[i];
+        if (state->place == TNP_NONE)   // only read as an output: any place does
+            state->place = 0;
+        if (state->bytes == 0)
+            continue;
+        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes, state->name, &state->buffer, &state->map, err);
+        if (status != TN_OK)
+            return status;
+    }
+    return tni_states_clear(session, err);
+}
+
+tn_status tni_states_clear(tn_session *session, tn_error *err)
+{
+    for (uint32_t i = 0; i < session->state_count; i++) {
+        tn_status status = session->states[i].bytes ? clear(session, &session->states[i], err) : TN_OK;
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}

@@ -1,0 +1,354 @@
+// model.c: the calls of model.h.
+#include "gguf/gguf.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "gguf/gguf_internal.h"
+
+// ---------------------------------------------------------------------------------- open and close
+
+static tn_status create_empty(const tn_allocator *given, tn_model **out_model, tn_error *err)
+{
+    const tn_allocator allocator = tni_allocator(given);
+    tn_model *model = tni_alloc_zeroed(&allocator, 1, sizeof *model);
+    if (!model)
+        return tni_fail_memory(err, "a model", sizeof *model);
+    model->allocator = allocator;
+    tni_arena_init(&model->arena, &allocator);
+    *out_model = model;
+    return TN_OK;
+}
+
+// data and bytes are set.
+static tn_status fill(tn_model *model, const char *path, tn_error *err)
+{
+    model->path = tni_arena_take_text(&model->arena, path);
+    if (!model->path)
+        return tni_fail_memory(err, "the path of a model", strlen(path) + 1);
+    size_t end;
+    tn_status status = tni_gguf_parse(model, &end, err);
+    if (status == TN_OK)
+        status = tni_gguf_verify(model, end, err);
+    return status;
+}
+
+static tn_status check_options(const tn_model_options *options, tn_error *err)
+{
+    if (!options)
+        return TN_OK;
+    if (options->size < sizeof *options)
+        return tni_fail(err, TN_E_ARG,
+                        "tn_model_open: options->size is %" PRIu32 ", at least %zu was expected",
+                        options->size, sizeof *options);
+    const char *bytes = (const char *)options;
+    for (uint32_t i = sizeof *options; i < options->size; i++)
+        if (bytes[i])
+            return tni_fail(err, TN_E_ARG,
+                            "tn_model_open: options has an unknown field, at byte %" PRIu32, i);
+    if (options->flags & ~(uint32_t)TN_MODEL_READ)
+        return tni_fail(err, TN_E_ARG,
+                        "tn_model_open: options->flags 0x%" PRIx32 " are not all known",
+                        options->flags);
+    return TN_OK;
+}
+
+tn_status tn_model_open(const char *path, const tn_model_options *options, tn_model **out_model,
+                        tn_error *err)
+{
+    if (!out_model)
+        return tni_fail(err, TN_E_ARG, "tn_model_open: out_model is NULL");
+    *out_model = NULL;
+    if (!path)
+        return tni_fail(err, TN_E_ARG, "tn_model_open: path is NULL");
+    tn_status status = check_options(options, err);
+    if (status != TN_OK)
+        return status;
+    const tn_allocator *allocator = options ? options->allocator : NULL;
+    const bool read = options && options->flags & TN_MODEL_READ;
+
+    tn_model *model = NULL;
+    status = create_empty(allocator, &model, err);
+    if (status == TN_OK)
+        status = tni_file_map_open(&model->map, path, read, 0, &model->allocator, err);
+    if (status == TN_OK) {
+        model->data = model->map.data;
+        model->bytes = model->map.bytes;
+        status = fill(model, path, err);
+    }
+    if (status == TN_OK) {
+        *out_model = model;
+        model = NULL;
+    }
+    tn_model_close(model);
+    return status;
+}
+
+tn_status tni_model_open_bytes(const void *data, size_t bytes, const char *name,
+                               const tn_allocator *allocator, tn_model **out_model, tn_error *err)
+{
+    *out_model = NULL;
+    tn_model *model = NULL;
+    tn_status status = create_empty(allocator, &model, err);
+    if (status == TN_OK) {
+        model->data = data;
+        model->bytes = bytes;
+        status = fill(model, name, err);
+    }
+    if (status == TN_OK) {
+        *out_model = model;
+        model = NULL;
+    }
+    tn_model_close(model);
+    return status;
+}
+
+void tn_model_close(tn_model *model)
+{
+    if (!model)
+        return;
+    tni_file_map_close(&model->map);
+    tni_arena_finish(&model->arena);
+    const tn_allocator allocator = model->allocator;
+    tni_free(&allocator, model);
+}
+
+// ------------------------------------------------------------------------------ structs handed out
+
+// Copies what the caller's header knows of `from`, sets what only the caller's knows to zero, keeps
+// the caller's size.
+static void give_struct(void *to, const void *from, size_t from_bytes)
+{
+    uint32_t size;
+    memcpy(&size, to, sizeof size);
+    const size_t shared = size < from_bytes ? size : from_bytes;
+    if (shared > sizeof size)
+        memcpy((char *)to + sizeof size, (const char *)from + sizeof size, shared - sizeof size);
+    if (size > from_bytes)
+        memset((char *)to + from_bytes, 0, size - from_bytes);
+}
+
+void tn_model_describe(const tn_model *model, tn_model_info *out_info)
+{
+    const tn_model_info info = {
+        .version = model->version,
+        .key_count = model->key_count,
+        .tensor_count = model->tensor_count,
+        .alignment_bytes = model->alignment_bytes,
+        .is_mapped = model->map.is_mapped,
+        .file_bytes = model->bytes,
+        .path = model->path,
+    };
+    give_struct(out_info, &info, sizeof info);
+}
+
+// An index is UINT32_MAX when a name was looked up in vain.
+static void give_key(const tn_model *model, uint32_t index, tn_model_key *out_key)
+{
+    tn_model_key key = { 0 };
+    if (index < model->key_count) {
+        const tni_gguf_key *found = &model->keys[index];
+        key = (tn_model_key){ .type = found->type,
+                              .element_type = found->element_type,
+                              .count = found->count,
+                              .name = found->name };
+    }
+    give_struct(out_key, &key, sizeof key);
+}
+
+static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *out_tensor)
+{
+    tn_model_tensor tensor = { 0 };
+    if (index < model->tensor_count) {
+        const tni_gguf_tensor *found = &model->tensors[index];
+        tensor = (tn_model_tensor){ .dtype = found->dtype,
+                                    .rank = found->rank,
+                                    .data = model->data + found->offset,
+                                    .bytes = found->bytes,
+                                    .offset = found->offset,
+                                    .name = found->name };
+        for (uint32_t i = 0; i < TN_MAX_DIMS; i++)
+            tensor.dims[i] = i < found->rank ? found->dims[i] : 1;
+    }
+    give_struct(out_tensor, &tensor, sizeof tensor);
+}
+
+static tn_status refuse_null(const char *call, const void *model, const void *name, const void *out,
+                             tn_error *err)
+{
+    if (model && name && out)
+        return TN_OK;
+    const char *what = !model ? "model" : !name ? "name" : "out";
+    return tni_fail(err, TN_E_ARG, "%s: %s is NULL", call, what);
+}
+
+tn_status tn_model_key_at(const tn_model *model, uint32_t index, tn_model_key *out_key,
+                          tn_error *err)
+{
+    tn_status status = refuse_null(__func__, model, "", out_key, err);
+    if (status != TN_OK)
+        return status;
+    give_key(model, index, out_key);
+    if (index < model->key_count)
+        return TN_OK;
+    return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key %" PRIu32 ", there are %" PRIu32,
+                    model->path, index, model->key_count);
+}
+
+tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_key *out_key,
+                            tn_error *err)
+{
+    tn_status status = refuse_null(__func__, model, name, out_key, err);
+    if (status != TN_OK)
+        return status;
+    const uint32_t index = tni_gguf_names_find(&model->key_names, name);
+    give_key(model, index, out_key);
+    if (index < model->key_count)
+        return TN_OK;
+    return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key '%.80s'", model->path, name);
+}
+
+tn_status tn_model_tensor_at(const tn_model *model, uint32_t index, tn_model_tensor *out_tensor,
+                             tn_error *err)
+{
+    tn_status status = refuse_null(__func__, model, "", out_tensor, err);
+    if (status != TN_OK)
+        return status;
+    give_tensor(model, index, out_tensor);
+    if (index < model->tensor_count)
+        return TN_OK;
+    return tni_fail(err, TN_E_NOT_FOUND, "%s: has no tensor %" PRIu32 ", there are %" PRIu32,
+                    model->path, index, model->tensor_count);
+}
+
+tn_status tn_model_find_tensor(const tn_model *model, const char *name, tn_model_tensor *out_tensor,
+                               tn_error *err)
+{
+    tn_status status = refuse_null(__func__, model, name, out_tensor, err);
+    if (status != TN_OK)
+        return status;
+    const uint32_t index = tni_gguf_names_find(&model->tensor_names, name);
+    give_tensor(model, index, out_tensor);
+    if (index < model->tensor_count)
+        return TN_OK;
+    return tni_fail(err, TN_E_NOT_FOUND, "%s: has no tensor '%.80s'", model->path, name);
+}
+
+// ------------------------------------------------------------------------------------------ values
+
+// The key of that name, to be read at `index`; at: the call is for elements, else for single values
+// only.
+static tn_status find_value(const char *call, const tn_model *model, const char *name, bool at,
+                            uint64_t index, const void *out, const tni_gguf_key **out_key,
+                            tn_error *err)
+{
+    tn_status status = refuse_null(call, model, name, out, err);
+    if (status != TN_OK)
+        return status;
+    const uint32_t found = tni_gguf_names_find(&model->key_names, name);
+    if (found == UINT32_MAX)
+        return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key '%.80s'", model->path, name);
+    const tni_gguf_key *key = &model->keys[found];
+    if (!at && key->type == TN_KEY_ARRAY)
+        return tni_fail(err, TN_E_FILE,
+                        "%s: key '%.80s' is an array of %s, a single value was expected",
+                        model->path, name, tni_gguf_key_type_name(key->element_type));
+    if (index >= key->count)
+        return tni_fail(err, TN_E_ARG,
+                        "%s: key '%.80s' has no element %" PRIu64 ", there are %" PRIu64,
+                        model->path, name, index, key->count);
+    *out_key = key;
+    return TN_OK;
+}
+
+static tn_status fail_value(const tn_model *model, const tni_gguf_key *key, uint64_t index,
+                            const char *expected, tn_error *err)
+{
+    return tni_fail(
+        err, TN_E_FILE,
+        "%s: key '%.80s', element %" PRIu64 ", is of type %s and does not convert to %s",
+        model->path, key->name, index, tni_gguf_key_type_name(key->element_type), expected);
+}
+
+static tn_status get_i64(const char *call, const tn_model *model, const char *name, bool at,
+                         uint64_t index, int64_t *out, tn_error *err)
+{
+    const tni_gguf_key *key;
+    tn_status status = find_value(call, model, name, at, index, out, &key, err);
+    if (status != TN_OK)
+        return status;
+    if (tni_gguf_value_i64(key, index, out))
+        return TN_OK;
+    return fail_value(model, key, index, "a 64-bit integer", err);
+}
+
+static tn_status get_f64(const char *call, const tn_model *model, const char *name, bool at,
+                         uint64_t index, double *out, tn_error *err)
+{
+    const tni_gguf_key *key;
+    tn_status status = find_value(call, model, name, at, index, out, &key, err);
+    if (status != TN_OK)
+        return status;
+    if (tni_gguf_value_f64(key, index, out))
+        return TN_OK;
+    return fail_value(model, key, index, "a number", err);
+}
+
+static tn_status get_string(const char *call, const tn_model *model, const char *name, bool at,
+                            uint64_t index, const char **out_text, size_t *out_bytes, tn_error *err)
+{
+    const tni_gguf_key *key;
+    tn_status status = find_value(call, model, name, at, index, out_text, &key, err);
+    if (status != TN_OK)
+        return status;
+    if (tni_gguf_value_string(key, index, out_text, out_bytes))
+        return TN_OK;
+    return fail_value(model, key, index, "a string", err);
+}
+
+tn_status tn_model_get_i64(const tn_model *model, const char *name, int64_t *out, tn_error *err)
+{
+    return get_i64(__func__, model, name, false, 0, out, err);
+}
+
+tn_status tn_model_get_f64(const tn_model *model, const char *name, double *out, tn_error *err)
+{
+    return get_f64(__func__, model, name, false, 0, out, err);
+}
+
+tn_status tn_model_get_bool(const tn_model *model, const char *name, bool *out, tn_error *err)
+{
+    const tni_gguf_key *key;
+    tn_status status = find_value(__func__, model, name, false, 0, out, &key, err);
+    if (status != TN_OK)
+        return status;
+    if (tni_gguf_value_bool(key, 0, out))
+        return TN_OK;
+    return fail_value(model, key, 0, "a truth value", err);
+}
+
+tn_status tn_model_get_string(const tn_model *model, const char *name, const char **out_text,
+                              size_t *out_bytes, tn_error *err)
+{
+    return get_string(__func__, model, name, false, 0, out_text, out_bytes, err);
+}
+
+tn_status tn_model_get_i64_at(const tn_model *model, const char *name, uint64_t index, int64_t *out,
+                              tn_error *err)
+{
+    return get_i64(__func__, model, name, true, index, out, err);
+}
+
+tn_status tn_model_get_f64_at(const tn_model *model, const char *name, uint64_t index, double *out,
+                              tn_error *err)
+{
+    return get_f64(__func__, model, name, true, index, out, err);
+}
+
+tn_status tn_model_get_string_at(const tn_model *model, const char *name, uint64_t index,
+                                 const char **out_text, size_t *out_bytes, tn_error *err)
+{
+    return get_string(__func__, model, name, true, index, out_text, out_bytes, err);
+}

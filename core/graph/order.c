@@ -1,0 +1,166 @@
+// order.c: which nodes are needed, and what each must come after.
+//
+// Nodes are made after their operands, so the order of building can be executed, and it is the same at every run. What is
+// left to find: the nodes that nothing needs, and the hazards of storages that are written through (a KV cache).
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/graph_internal.h"
+
+// Calls visit for each value that a node looks at: operands, and the lengths of operands and output.
+static void for_each_read(const tn_graph *graph, const tni_node *node, void (*visit)(void *context, uint32_t value), void *context)
+{
+    for (uint32_t i = 0; i <= node->input_count; i++) {
+        uint32_t index = i < node->input_count ? node->inputs[i] : node->output;
+        if (index == TNP_NONE)
+            continue;
+        if (i < node->input_count)
+            visit(context, index);
+        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
+            if (graph->values[index].extent[d])
+                visit(context, graph->values[index].extent[d] - 1);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------- dead nodes
+
+typedef struct liveness {
+    const tn_graph *graph;
+    bool *is_needed;   // by storage
+} liveness;
+
+static void need_value(void *context, uint32_t value)
+{
+    liveness *live = context;
+    live->is_needed[live->graph->values[value].storage] = true;
+}
+
+// Backwards: a node is needed when a later one, an output or a state needs the bytes it makes. One whose output has no
+// element does nothing and goes as well.
+static void drop_dead_nodes(tn_graph *graph, bool *is_needed)
+{
+    liveness live = { graph, is_needed };
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        need_value(&live, graph->outputs[i].value);
+    for (uint32_t i = 0; i < graph->storage_count; i++)
+        if (graph->values[graph->storages[i].owner].source == TNI_STATE)
+            is_needed[i] = true;
+
+    uint32_t kept = graph->node_count;   // nodes from here on are kept, packed towards the end
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const tni_node *node = &graph->nodes[n];
+        const tni_value *out = &graph->values[node->output];
+        if (!is_needed[out->storage] || tni_value_elements(out) == 0) {
+            graph->values[node->output].node = TNP_NONE;
+            continue;
+        }
+        for_each_read(graph, node, need_value, &live);
+        graph->nodes[--kept] = *node;
+    }
+    graph->node_count -= kept;
+    if (graph->nodes)
+        memmove(graph->nodes, graph->nodes + kept, graph->node_count * sizeof *graph->nodes);
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        graph->values[graph->nodes[n].output].node = n;
+}
+
+// ------------------------------------------------------------------------------------------------------ dependencies
+
+typedef struct reader {   // of one storage since its last write
+    uint32_t node, next;
+} reader;
+
+typedef struct edges {
+    tn_graph *graph;
+    uint32_t node;              // the one at hand
+    uint32_t *writer;           // by storage: 1 + the last node that wrote it; 0 = none
+    uint32_t *readers;          // by storage: 1 + index of its newest reader; 0 = none
+    reader *reader_list;
+    uint32_t reader_count, reader_capacity;
+    uint32_t *before;
+    uint32_t before_count, before_capacity, before_first;
+    bool is_out_of_memory;
+} edges;
+
+static void add_before(edges *e, uint32_t node)
+{
+    if (node == e->node)
+        return;
+    uint32_t at = e->before_count;
+    while (at > e->before_first && e->before[at - 1] > node)
+        at--;
+    if (at > e->before_first && e->before[at - 1] == node)
+        return;
+    if (!tni_grow(&e->graph->arena.allocator, &e->before, &e->before_capacity, e->before_count + 1, sizeof *e->before)) {
+        e->is_out_of_memory = true;
+        return;
+    }
+    memmove(e->before + at + 1, e->before + at, (e->before_count - at) * sizeof *e->before);
+    e->before[at] = node;
+    e->before_count++;
+}
+
+static void read_value(void *context, uint32_t value)
+{
+    edges *e = context;
+    uint32_t storage = e->graph->values[value].storage;
+    if (e->writer[storage])
+        add_before(e, e->writer[storage] - 1);
+    if (!tni_grow(&e->graph->arena.allocator, &e->reader_list, &e->reader_capacity, e->reader_count + 1, sizeof *e->reader_list)) {
+        e->is_out_of_memory = true;
+        return;
+    }
+    e->reader_list[e->reader_count] = (reader){ e->node, e->readers[storage] };
+    e->readers[storage] = ++e->reader_count;
+}
+
+// A storage of its own has no reader yet; one that is written through waits for all who read what it held.
+static void write_output(edges *e, const tni_node *node)
+{
+    uint32_t storage = e->graph->values[node->output].storage;
+    for (uint32_t r = e->readers[storage]; r; r = e->reader_list[r - 1].next)
+        add_before(e, e->reader_list[r - 1].node);
+    e->readers[storage] = 0;
+    e->writer[storage] = e->node + 1;
+}
+
+static bool find_dependencies(tn_graph *graph, edges *e)
+{
+    tni_order *order = &graph->order;
+    order->first = tni_arena_take_array(&graph->arena, (size_t)graph->node_count + 1, sizeof *order->first);
+    if (!order->first)
+        return false;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        e->node = n;
+        e->before_first = e->before_count;
+        order->first[n] = e->before_count;
+        for_each_read(graph, &graph->nodes[n], read_value, e);
+        write_output(e, &graph->nodes[n]);
+    }
+    order->first[graph->node_count] = e->before_count;
+    order->before = tni_arena_copy(&graph->arena, e->before, e->before_count, sizeof *e->before);
+    return order->before && !e->is_out_of_memory;
+}
+
+tn_status tni_graph_order(tn_graph *graph, tn_error *err)
+{
+    const tn_allocator *a = &graph->arena.allocator;
+    bool *is_needed = tni_alloc_zeroed(a, graph->storage_count, sizeof *is_needed);
+    edges e = {
+        .graph = graph,
+        .writer = tni_alloc_zeroed(a, graph->storage_count, sizeof *e.writer),
+        .readers = tni_alloc_zeroed(a, graph->storage_count, sizeof *e.readers),
+    };
+    bool is_done = is_needed && e.writer && e.readers;
+    if (is_done) {
+        drop_dead_nodes(graph, is_needed);
+        is_done = find_dependencies(graph, &e);
+    }
+    tni_free(a, is_needed);
+    tni_free(a, e.writer);
+    tni_free(a, e.readers);
+    tni_free(a, e.reader_list);
+    tni_free(a, e.before);
+    return is_done ? TN_OK : tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order a graph of %u nodes", graph->node_count);
+}

@@ -1,0 +1,78 @@
+// value.c: questions about values.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "graph/graph_internal.h"
+
+int64_t tni_value_elements(const tni_value *value)
+{
+    int64_t n = 1;   // the product was checked when the value was made
+    for (uint32_t i = 0; i < TN_MAX_DIMS; i++)
+        n *= value->dims[i];
+    return n;
+}
+
+bool tni_value_is_contiguous(const tni_value *value)
+{
+    const tni_dtype *type = tni_dtype_find(value->dtype);
+    int64_t stride = (int64_t)type->block_bytes;
+    for (uint32_t i = 0; i < TN_MAX_DIMS; i++) {
+        int64_t count = i ? value->dims[i] : value->dims[i] / type->block_elements;
+        if (count > 1 && value->strides[i] != stride)
+            return false;
+        stride *= count;
+    }
+    return true;
+}
+
+bool tni_value_is_constant(const tn_graph *graph, uint32_t value)
+{
+    return graph->values[graph->storages[graph->values[value].storage].owner].source == TNI_WEIGHT;
+}
+
+char *tni_value_text(const tni_value *value, char *text, size_t room)
+{
+    int used = snprintf(text, room, "%s {", tn_dtype_name(value->dtype));
+    for (uint32_t i = 0; i < value->rank && used > 0 && (size_t)used < room; i++)
+        used += snprintf(text + used, room - (size_t)used, "%s%" PRId64, i ? ", " : "", value->dims[i]);
+    if (used > 0 && (size_t)used < room)
+        snprintf(text + used, room - (size_t)used, "}");
+    return text;
+}
+
+tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_info *out_info, tn_error *err)
+{
+    if (handle.generation != graph->generation || handle.index >= graph->value_count)
+        return tni_fail(err, TN_E_ARG, "tn_graph_value_info: not a value of this graph");
+    const tni_value *value = &graph->values[handle.index];
+    tn_value_info info = {
+        .size = sizeof info,
+        .dtype = value->dtype,
+        .rank = value->rank,
+        .is_view = value->source == TNI_VIEW || value->base != TNP_NONE,
+        .name = value->name,
+    };
+    memcpy(info.dims, value->dims, sizeof info.dims);
+    memcpy(info.strides, value->strides, sizeof info.strides);
+    info.bytes = tn_dtype_bytes(value->dtype, value->dims[0]);
+    for (uint32_t i = 1; i < TN_MAX_DIMS; i++)
+        info.bytes *= (uint64_t)value->dims[i];
+    TNP_GIVE(out_info, &info);
+    return TN_OK;
+}
+
+tn_value tn_graph_find(const tn_graph *graph, const char *name)
+{
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        if (strcmp(graph->outputs[i].name, name) == 0)
+            return tni_graph_handle(graph, graph->outputs[i].value);
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        tni_source source = graph->values[i].source;
+        if ((source == TNI_INPUT || source == TNI_STATE) && strcmp(graph->values[i].name, name) == 0)
+            return tni_graph_handle(graph, i);
+    }
+    return TN_NO_VALUE;
+}

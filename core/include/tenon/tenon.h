@@ -1,0 +1,11 @@
+// tenon.h: all of the public API of libtenon. Each header stands alone as well.
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <tenon/device.h>
+#include <tenon/graph.h>
+#include <tenon/model.h>
+#include <tenon/session.h>
+#include <tenon/status.h>
+
+#endif

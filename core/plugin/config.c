@@ -1,0 +1,323 @@
+// config.c: tenon.ini, and settings of the application in the same form.
+//
+//   [plugins]                  which candidates there are
+//   path = /opt/npu/lib        repeatable; a file or a folder
+//   order = cuda, vulkan       these first, then the others
+//   disable = sycl
+//
+//   [plugin.cuda]              settings of one plugin, seen by it
+//   graphs = off
+//   sha256 = 9f86…             the host's: the file must have this hash
+//   disable = yes              the host's: do not use it
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file_map.h"
+#include "base/macros.h"
+#include "plugin/plugin_internal.h"
+
+enum { MAX_FILE_BYTES = 1 << 20, MAX_SETTINGS = 4096 };
+static const char system_file[] = "/etc/tenon/tenon.ini";
+
+void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
+{
+    *config = (tni_config){ .arena = arena, .log = log };
+}
+
+void tni_config_finish(tni_config *config)
+{
+    if (!config->arena)
+        return;
+    tni_free(&config->arena->allocator, config->paths.items);
+    tni_free(&config->arena->allocator, config->order.items);
+    tni_free(&config->arena->allocator, config->disabled.items);
+    tni_free(&config->arena->allocator, config->settings);
+    *config = (tni_config){ 0 };
+}
+
+// ------------------------------------------------------------------------------------ what is kept
+
+static tn_status add_word(tni_config *config, tni_config_words *words, const char *text,
+                          size_t bytes, const char *source, tn_error *err)
+{
+    char *copy = tni_arena_take(config->arena, bytes + 1);
+    if (!copy || words->count >= MAX_SETTINGS ||
+        !tni_grow(&config->arena->allocator, &words->items, &words->capacity, words->count + 1,
+                  sizeof *words->items))
+        return tni_fail_memory(err, "a configuration", bytes);
+    memcpy(copy, text, bytes);
+    words->items[words->count++] = (tni_config_word){ .text = copy, .source = source };
+    return TN_OK;
+}
+
+// "a, b,c": words between commas, without the spaces around them.
+static tn_status add_list(tni_config *config, tni_config_words *words, const char *list,
+                          const char *source, tn_error *err)
+{
+    for (;;) {
+        list += strspn(list, ", \t");
+        size_t bytes = strcspn(list, ",");
+        if (!bytes)
+            return TN_OK;
+        size_t trimmed = bytes;
+        while (trimmed && (list[trimmed - 1] == ' ' || list[trimmed - 1] == '\t'))
+            trimmed--;
+        tn_status status = add_word(config, words, list, trimmed, source, err);
+        if (status != TN_OK)
+            return status;
+        list += bytes;
+    }
+}
+
+static tn_status add_setting(tni_config *config, const char *plugin, const char *key,
+                             const char *value, const char *source, tn_error *err)
+{
+    tni_setting new = { tni_arena_take_text(config->arena, plugin),
+                        tni_arena_take_text(config->arena, key),
+                        tni_arena_take_text(config->arena, value), source };
+    if (!new.plugin || !new.key || !new.value)
+        return tni_fail_memory(err, "a setting", strlen(value));
+    for (uint32_t i = 0; i < config->setting_count;
+         i++) {   // set twice in one source: the later one
+        tni_setting *old = &config->settings[i];
+        if (old->source == source && strcmp(old->plugin, plugin) == 0 &&
+            strcmp(old->key, key) == 0) {
+            *old = new;
+            return TN_OK;
+        }
+    }
+    if (config->setting_count >= MAX_SETTINGS ||
+        !tni_grow(&config->arena->allocator, &config->settings, &config->setting_capacity,
+                  config->setting_count + 1, sizeof *config->settings))
+        return tni_fail_memory(err, "the settings",
+                               (uint64_t)config->setting_count * sizeof *config->settings);
+    config->settings[config->setting_count++] = new;
+    return TN_OK;
+}
+
+// -1: neither.
+static int truth_of(const char *value)
+{
+    static const struct {
+        const char *word;
+        int truth;
+    } words[] = {
+        { "1", 1 }, { "yes", 1 }, { "true", 1 },  { "on", 1 },
+        { "0", 0 }, { "no", 0 },  { "false", 0 }, { "off", 0 },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(words); i++)
+        if (strcasecmp(value, words[i].word) == 0)
+            return words[i].truth;
+    return -1;
+}
+
+static bool is_sha256(const char *value)
+{
+    return strlen(value) == 64 && strspn(value, "0123456789abcdefABCDEF") == 64;
+}
+
+bool tni_config_is_reserved(const char *key)
+{
+    return strcmp(key, "sha256") == 0 || strcmp(key, "disable") == 0;
+}
+
+// One "key = value" of a section. Errors are the sentence alone, without the place: TN_E_ARG,
+// TN_E_HOST_MEMORY. What is unknown is TN_E_NOT_FOUND: another release may know it.
+static tn_status take_entry(tni_config *config, const char *section, const char *key,
+                            const char *value, const char *source, tn_error *err)
+{
+    static const char prefix[] = "plugin.";
+    if (strcmp(section, "plugins") == 0) {
+        if (strcmp(key, "path") == 0)
+            return add_word(config, &config->paths, value, strlen(value), source, err);
+        if (strcmp(key, "order") == 0)
+            return add_list(config, &config->order, value, source, err);
+        if (strcmp(key, "disable") == 0)
+            return add_list(config, &config->disabled, value, source, err);
+        return tni_fail(err, TN_E_NOT_FOUND, "[plugins] has no key '%s' (path, order, disable)",
+                        key);
+    }
+    if (strncmp(section, prefix, sizeof prefix - 1) != 0)
+        return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);
+    const char *plugin = section + sizeof prefix - 1;
+    if (!tni_text_is_name(plugin))
+        return tni_fail(err, TN_E_ARG, "[%s]: a plugin's name is [a-z0-9_-]+", section);
+    if (!key[0])
+        return tni_fail(err, TN_E_ARG, "[%s]: a setting without a key", section);
+    if (strcmp(key, "disable") == 0 && truth_of(value) < 0)
+        return tni_fail(err, TN_E_ARG, "[%s] disable = %s: yes or no is expected", section, value);
+    if (strcmp(key, "sha256") == 0 && !is_sha256(value))
+        return tni_fail(err, TN_E_ARG, "[%s] sha256 = %s: 64 hexadecimal digits are expected",
+                        section, value);
+    return add_setting(config, plugin, key, value, source, err);
+}
+
+// ---------------------------------------------------------------------------- from the application
+
+tn_status tni_config_set(tni_config *config, const char *setting, tn_error *err)
+{
+    char section[64], key[128];
+    tn_error why;
+    const char *equals = strchr(setting, '=');
+    if (!equals)
+        return tni_fail(err, TN_E_ARG, "setting '%s' has no '=': plugin.NAME.KEY=VALUE is expected",
+                        setting);
+    // The name of a plugin holds no dot, a key may.
+    const char *begin = strncmp(setting, "plugin.", 7) == 0 ? setting + 7 : setting;
+    const char *dot = memchr(begin, '.', (size_t)(equals - begin));
+    if (!dot || (size_t)(dot - setting) >= sizeof section || (size_t)(equals - dot) > sizeof key)
+        return tni_fail(err, TN_E_ARG, "setting '%s': plugin.NAME.KEY=VALUE is expected", setting);
+    snprintf(section, sizeof section, "%.*s", (int)(dot - setting), setting);
+    snprintf(key, sizeof key, "%.*s", (int)(equals - dot - 1), dot + 1);
+    tn_status status = take_entry(config, section, key, equals + 1, "settings", &why);
+    if (status == TN_OK || status == TN_E_HOST_MEMORY)
+        return status == TN_OK ? TN_OK : tni_fail(err, status, "%s", why.text);
+    return tni_fail(err, TN_E_ARG, "setting '%s': %s", setting, why.text);
+}
+
+// ------------------------------------------------------------------------------------- from a file
+
+typedef struct ini_source {
+    tni_config *config;
+    const char *path;
+    const char *text;
+    size_t bytes, at;
+    uint32_t line;
+    tn_status status;   // of the first failure; its place is in err
+    tn_error *err;
+} ini_source;
+
+// Gives inih the next line: `room` bytes are its whole buffer. Spaces in front are taken away, or
+// inih would read an indented line as a continuation of the one before.
+static char *next_line(char *to, int room, void *argument)
+{
+    ini_source *source = argument;
+    if (source->status != TN_OK || source->at == source->bytes || room <= 0)
+        return NULL;
+    const char *begin = source->text + source->at;
+    const char *newline = memchr(begin, '\n', source->bytes - source->at);
+    size_t bytes = newline ? (size_t)(newline - begin) : source->bytes - source->at;
+    source->at += bytes + (newline ? 1 : 0);
+    source->line++;
+    while (bytes && isspace((unsigned char)begin[0]))
+        begin++, bytes--;
+    if (memchr(begin, 0, bytes))
+        source->status =
+            tni_fail(source->err, TN_E_FILE, "%s:%u: a NUL byte", source->path, source->line);
+    else if (bytes >= (size_t)room)
+        source->status =
+            tni_fail(source->err, TN_E_FILE, "%s:%u: a line of %zu bytes, at most %d are expected",
+                     source->path, source->line, bytes, room - 1);
+    if (source->status != TN_OK)
+        return NULL;
+    memcpy(to, begin, bytes);
+    to[bytes] = 0;
+    return to;
+}
+
+static int take_line(void *argument, const char *section, const char *key, const char *value)
+{
+    ini_source *source = argument;
+    tn_error why;
+    if (source->status != TN_OK)
+        return 1;
+    tn_status status = take_entry(source->config, section, key, value, source->path, &why);
+    if (status == TN_E_NOT_FOUND)
+        tni_log_line(source->config->log, TN_LOG_WARNING, "%s:%u: ignored, %s", source->path,
+                     source->line, why.text);
+    else if (status == TN_E_HOST_MEMORY)
+        source->status = tni_fail(source->err, status, "%s", why.text);
+    else if (status != TN_OK)
+        source->status =
+            tni_fail(source->err, TN_E_FILE, "%s:%u: %s", source->path, source->line, why.text);
+    return 1;
+}
+
+tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err)
+{
+    struct stat about;
+    if (!is_required && stat(path, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return TN_OK;
+    tni_file_map map;
+    ini_source source = { .config = config,
+                          .path = tni_arena_take_text(config->arena, path),
+                          .err = err };
+    if (!source.path)
+        return tni_fail_memory(err, "a configuration", strlen(path));
+    tn_status status =
+        tni_file_map_open(&map, path, true, MAX_FILE_BYTES, &config->arena->allocator, err);
+    if (status != TN_OK)
+        return status;
+    source.text = (const char *)map.data;
+    source.bytes = map.bytes;
+    int wrong_line = ini_parse_stream(next_line, &source, take_line, &source);
+    tni_file_map_close(&map);
+    if (source.status != TN_OK)
+        return source.status;
+    if (wrong_line < 0)
+        return tni_fail_memory(err, "a configuration", map.bytes);
+    if (wrong_line > 0)
+        return tni_fail(err, TN_E_FILE, "%s:%d: neither [section] nor key = value", path,
+                        wrong_line);
+    return TN_OK;
+}
+
+// $XDG_CONFIG_HOME/tenon/tenon.ini or ~/.config/tenon/tenon.ini; "" when the process is privileged
+// or has neither.
+static void find_user_file(char *path, size_t room)
+{
+    const char *config_home = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+    int written = 0;
+    path[0] = 0;
+    if (config_home && config_home[0] == '/')
+        written = snprintf(path, room, "%s/tenon/tenon.ini", config_home);
+    else if (home && home[0] == '/')
+        written = snprintf(path, room, "%s/.config/tenon/tenon.ini", home);
+    if (written < 0 || (size_t)written >= room)
+        path[0] = 0;
+}
+
+tn_status tni_config_read_all(tni_config *config, const char *instead, tn_error *err)
+{
+    char user_file[PATH_MAX];
+    tn_status status = TN_OK;
+    if (instead) {
+        status = tni_config_read(config, instead, true, err);
+    } else {
+        find_user_file(user_file, sizeof user_file);
+        if (user_file[0])
+            status = tni_config_read(config, user_file, false, err);
+    }
+    return status == TN_OK ? tni_config_read(config, system_file, false, err) : status;
+}
+
+// -------------------------------------------------------------------------------------- looking up
+
+const tni_setting *tni_config_find(const tni_config *config, const char *plugin, const char *key)
+{
+    for (uint32_t i = 0; i < config->setting_count; i++)
+        if (strcmp(config->settings[i].plugin, plugin) == 0 &&
+            strcmp(config->settings[i].key, key) == 0)
+            return &config->settings[i];
+    return NULL;
+}
+
+const char *tni_config_disabled_by(const tni_config *config, const char *plugin)
+{
+    const tni_setting *own = tni_config_find(config, plugin, "disable");
+    if (own)   // the nearer word: "no" here takes the plugin out of a list, too
+        return truth_of(own->value) == 1 ? own->source : NULL;
+    for (uint32_t i = 0; i < config->disabled.count; i++)
+        if (strcmp(config->disabled.items[i].text, plugin) == 0)
+            return config->disabled.items[i].source;
+    return NULL;
+}

@@ -1,0 +1,79 @@
+// device.c: describing a device, opening it, asking about its memories.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/integer.h"
+#include "plugin/plugin_internal.h"
+
+void tn_device_describe(const tn_device *device, tn_device_info *out_info)
+{
+    tn_device_info info = {
+        .size = sizeof info,
+        .kind = device->info.kind,
+        .name = device->name,
+        .description = device->info.name,
+        .driver = device->info.driver,
+        .plugin = device->plugin,
+        .memory_bytes = device->info.memory_bytes,
+        .flops_per_s = device->info.flops_per_s,
+    };
+    TNP_GIVE(out_info, &info);
+}
+
+static tn_status open_device(tn_device *device, tn_error *err)
+{
+    tnp_open what = { .size = sizeof what, .id = device->info.id };
+    tnp_error said = tni_plugin_error();
+    tnp_device *opened = NULL;
+    char who[TNI_DEVICE_NAME_BYTES + 8];
+    snprintf(who, sizeof who, "%s: open", device->name);
+    tnp_status status = device->table->open(device->instance, &what, &opened, &said);
+    if (status != TNP_OK)
+        return tni_fail_plugin(err, status, who, &said);
+    if (!opened)
+        return tni_fail(err, TN_E_INTERNAL, "%s: a fault of the plugin, success without a device",
+                        who);
+    device->opened = opened;
+    return TN_OK;
+}
+
+tn_status tni_device_open(tn_device *device, tn_error *err)
+{
+    pthread_mutex_lock(&device->runtime->opening);
+    tn_status status = device->opened ? TN_OK : open_device(device, err);
+    pthread_mutex_unlock(&device->runtime->opening);
+    return status;
+}
+
+static uint64_t at_most(uint64_t value, uint64_t limit)
+{
+    return limit && value > limit ? limit : value;
+}
+
+tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory_info *out_info,
+                            tn_error *err)
+{
+    tnp_memory_info info = { .size = sizeof info };
+    tnp_error said = tni_plugin_error();
+    char who[TNI_DEVICE_NAME_BYTES + 24];
+    *out_info = info;
+    snprintf(who, sizeof who, "%s: memory %u", device->name, memory);
+    if (!device->opened || memory >= device->info.memory_count)
+        return tni_fail(err, TN_E_ARG, "%s: the device is not open, or has only %u memories", who,
+                        device->info.memory_count);
+    tnp_status status = device->table->memory_info(device->opened, memory, &info, &said);
+    if (status != TNP_OK)
+        return tni_fail_plugin(err, status, who, &said);
+    if (!tni_is_power_of_two(info.alignment_bytes) ||
+        (info.import_alignment_bytes && !tni_is_power_of_two(info.import_alignment_bytes)))
+        return tni_fail(err, TN_E_INTERNAL,
+                        "%s: a fault of the plugin, alignments %" PRIu64 " and %" PRIu64 " bytes",
+                        who, info.alignment_bytes, info.import_alignment_bytes);
+    info.size = sizeof info;
+    info.free_bytes = at_most(info.free_bytes, info.total_bytes);
+    info.max_buffer_bytes = at_most(info.max_buffer_bytes, info.total_bytes);
+    info.max_binding_bytes = at_most(info.max_binding_bytes, info.total_bytes);
+    *out_info = info;
+    return TN_OK;
+}

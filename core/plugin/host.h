@@ -1,0 +1,77 @@
+// host.h: what the rest of libtenon sees of the plugin host: the runtime, its devices, and errors
+// of plugins.
+//
+// A device is listed when the runtime is created and opened when it is first used. What comes from
+// a plugin is foreign: texts are made safe and numbers are checked here, once, so that nobody else
+// has to.
+#ifndef TNI_HOST_H
+#define TNI_HOST_H
+
+#include <stdbool.h>
+
+#include <tenon/device.h>
+#include <tenon/plugin.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/team.h"
+
+enum { TNI_DEVICE_NAME_BYTES = 64 };
+
+// Everything but `opened` is fixed when the runtime has been created. Read only outside
+// core/plugin/.
+struct tn_device {
+    tn_runtime *runtime;
+    const tnp_plugin *table;   // the calls of its plugin
+    tnp_instance *instance;
+    const char *plugin;                 // "cpu"
+    char name[TNI_DEVICE_NAME_BYTES];   // "cpu0"
+    tnp_device_info info;               // texts are safe to show, kind is one of TNP_KIND_
+    tnp_device *opened;                 // NULL before the first tni_device_open
+};
+
+// Opens the device, once; `device->opened` is the runtime's and closed with it. Errors: those of
+// the plugin. [any]
+TN_NODISCARD tn_status tni_device_open(tn_device *device, tn_error *err);
+
+// Asks an opened device about memory `memory` (< device->info.memory_count) and checks the answer:
+// alignments are powers of two, free is at most total, no limit is above total where that is known.
+// [any]
+TN_NODISCARD tn_status tni_device_memory(const tn_device *device, uint32_t memory,
+                                         tnp_memory_info *out_info, tn_error *err);
+
+// Lent; they live as long as the runtime. [any]
+const tn_allocator *tni_runtime_allocator(const tn_runtime *runtime);
+const tni_log *tni_runtime_log(const tn_runtime *runtime);
+tni_pool *tni_runtime_pool(const tn_runtime *runtime);
+
+// The value of `key` in [plugin.NAME]; NULL = not set. [any]
+const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key);
+
+// Where spans of plugins go, on any thread; queue is the plugin's. Set while no work runs; span NULL
+// (as at first) drops them.
+typedef struct tni_trace {
+    void *context;
+    void (*span)(void *context, const char *plugin, const void *queue, const tnp_span *span);
+} tni_trace;
+void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace);
+
+// Makes a tn_error of a plugin's, "cpu0: text", and answers its status. `who` is the device or
+// plugin, perhaps with the call ("cpu0: compile"). The text may be anything: unterminated, not
+// UTF-8, empty. A status that the contract does not know, and TNP_OK, which is no failure, become
+// TN_E_INTERNAL. [any]
+tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
+                          const tnp_error *plugin_error);
+
+// Copies at most room - 1 bytes as one line that is safe to show: ends at the first NUL or after
+// from_bytes, bytes that are not UTF-8 and characters without a form of their own (controls, line
+// ends, direction marks) as \xNN, cut at a character's border. true: the text is shown as it was.
+bool tni_text_make_safe(char *to, size_t room, const char *from, size_t from_bytes);
+
+// An error for a call of a plugin to fill.
+static inline tnp_error tni_plugin_error(void)
+{
+    return (tnp_error){ .size = sizeof(tnp_error) };
+}
+
+#endif

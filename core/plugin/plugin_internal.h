@@ -1,0 +1,172 @@
+// plugin_internal.h: for the .c files of core/plugin/ and their unit tests.
+//
+//   runtime.c   create, destroy, the public accessors
+//     config.c      tenon.ini and the application's settings        ──► tni_config
+//     discover.c    the places of the search                        ──► a tni_plugin for each
+//     candidate registry.c    which candidates are used, what their devices are called
+//       load.c        one candidate: manifest, pin, dlopen, query, start
+//         manifest.c    the note in the file
+//         fits.c        whether it fits this host and machine
+//         table.c       the table that the query answered
+//       services.c    what the host does for a plugin
+//     device.c      opening, asking
+#ifndef TNI_PLUGIN_INTERNAL_H
+#define TNI_PLUGIN_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "plugin/host.h"
+
+// ------------------------------------------------------------------------------------ foreign text
+
+// A name that people type: [a-z0-9_-]+.
+bool tni_text_is_name(const char *text);
+
+// ---------------------------------------------------------------------------------------- manifest
+
+// Random access to the bytes of a file, or of a test.
+typedef struct tni_reader {
+    void *context;
+    uint64_t bytes;
+    // Asked only for what lies within the file. false: it cannot be read.
+    bool (*read)(void *context, uint64_t offset, void *to, size_t bytes);
+} tni_reader;
+
+// What a manifest is held against.
+typedef struct tni_here {
+    uint32_t abi;   // the newest the host speaks
+    uint32_t machine, os;
+    uint32_t cpu_features[2];   // what this CPU and its system have
+} tni_here;
+
+void tni_here_detect(tni_here *out_here);
+
+// Reads the one Tenon note of an ELF file. Trusts nothing that the file says. Errors: TN_E_PLUGIN,
+// the sentence without the file's name; out_manifest is then zeroed.
+tn_status tni_manifest_read(const tni_reader *file, tnp_manifest *out_manifest, tn_error *err);
+
+// TN_OK, or TN_E_VERSION with both versions, or TN_E_PLUGIN for another machine, system or CPU.
+tn_status tni_manifest_fits(const tnp_manifest *manifest, const tni_here *here, tn_error *err);
+
+// ------------------------------------------------------------------------------------------ config
+
+typedef struct tni_config_word {
+    const char *text;
+    const char *source;   // the file or "settings" that it comes from
+} tni_config_word;
+
+typedef struct tni_config_words {
+    tni_config_word *items;
+    uint32_t count, capacity;
+} tni_config_words;
+
+typedef struct tni_setting {
+    const char *plugin, *key, *value;
+    const char *source;
+} tni_setting;
+
+// Sources are read in the order application, user, system; what comes first wins, and within one
+// source what comes last.
+typedef struct tni_config {
+    tni_arena *arena;     // of all texts
+    const tni_log *log;   // for what is unknown
+    tni_config_words paths, order, disabled;
+    tni_setting *settings;
+    uint32_t setting_count, setting_capacity;
+} tni_config;
+
+void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log);
+void tni_config_finish(tni_config *config);   // also of a zeroed struct
+
+// "plugin.NAME.KEY=VALUE" or "plugins.KEY=VALUE". Errors: TN_E_ARG, TN_E_HOST_MEMORY.
+tn_status tni_config_set(tni_config *config, const char *setting, tn_error *err);
+// Errors: TN_E_FILE with file and line, TN_E_HOST_MEMORY. A missing file is TN_OK unless it is
+// required.
+tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err);
+// The user's file, or `instead`, then the system's.
+tn_status tni_config_read_all(tni_config *config, const char *instead, tn_error *err);
+
+const tni_setting *tni_config_find(const tni_config *config, const char *plugin, const char *key);
+// The place that disables the plugin; NULL = none does.
+const char *tni_config_disabled_by(const tni_config *config, const char *plugin);
+// Keys of [plugin.NAME] that are for the host: a plugin does not see them.
+bool tni_config_is_reserved(const char *key);
+
+// -------------------------------------------------------------------------------------- candidates
+
+typedef struct tni_identity {   // tells whether a file is still the one that was looked at
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec changed;
+} tni_identity;
+
+// One candidate file.
+typedef struct tni_plugin {
+    tn_runtime *runtime;
+    const char *path, *origin;
+    bool is_named;       // by the caller: its refusal fails tn_runtime_create
+    bool is_warned_of;   // named by the environment or a config: its refusal is logged
+    bool has_identity;
+    bool has_manifest;
+    tni_identity identity;
+    uint32_t state;   // TN_PLUGIN_; 0 = not decided yet
+    tn_error why;     // the text is the reason of the state
+    tnp_manifest manifest;
+    tnp_host host;
+    const tnp_plugin *table;   // NULL before it is loaded
+    tnp_instance *instance;    // NULL before it is started
+    uint32_t device_count;     // of those in the runtime's list
+} tni_plugin;
+
+enum {
+    TNI_MAX_CANDIDATES = 1024,
+    TNI_MAX_DEVICES = 256,   // of one plugin
+};
+
+struct tn_runtime {
+    tn_allocator allocator;
+    tni_log log;
+    tni_arena arena;   // lives as long as the runtime
+    tni_config config;
+    tni_pool *pool;
+    tni_trace trace;
+    pthread_mutex_t opening;   // of devices
+    bool has_mutex;
+    tni_here here;
+    tni_plugin **plugins;   // in the order of the search
+    uint32_t plugin_count, plugin_capacity;
+    tn_device **devices;   // by plugin, as ordered; then by the plugin's index
+    uint32_t device_count, device_capacity;
+};
+
+// The state and the reason of a candidate, in one line.
+void tni_plugin_set_state(tni_plugin *plugin, uint32_t state, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tni_plugin_add_reason(tni_plugin *plugin, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Fills runtime->plugins. Errors: TN_E_HOST_MEMORY.
+tn_status tni_discover(tn_runtime *runtime, const char *const *paths, uint32_t path_count,
+                       tn_error *err);
+// Answers false when the file cannot be asked; errno says why.
+bool tni_identity_of(const char *path, tni_identity *out_identity, mode_t *out_mode);
+bool tni_identity_is_same(const tni_identity *a, const tni_identity *b);
+
+// Reads the manifest and holds it against this machine. false: state and reason are set.
+bool tni_plugin_examine(tni_plugin *plugin);
+// Loads the file, takes its table, starts an instance. false: state and reason are set, nothing
+// runs.
+bool tni_plugin_load(tni_plugin *plugin);
+void tni_plugin_stop(tni_plugin *plugin);   // also of one that is not started
+// Holds a table against the contract and the file's manifest. false: state and reason are set.
+bool tni_plugin_check_table(tni_plugin *plugin, const tnp_plugin *table);
+void tni_plugin_fill_host(tni_plugin *plugin);
+
+// Decides on every candidate and lists the devices. Errors: TN_E_HOST_MEMORY.
+tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err);
+
+#endif

@@ -1,0 +1,205 @@
+// runtime.c: an application's runtime, from its creation to its end.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "plugin/plugin_internal.h"
+
+// ---------------------------------------------------------------------------------------- creation
+
+static tn_status take_options(const tn_runtime_options *given, tn_runtime_options *out,
+                              tn_error *err)
+{
+    *out = (tn_runtime_options){ .size = sizeof *out };
+    if (!given)
+        return TN_OK;
+    if (given->size < sizeof given->size)
+        return tni_fail(err, TN_E_ARG,
+                        "runtime options: size is %u, sizeof(tn_runtime_options) is expected",
+                        given->size);
+    if (!TNP_TAKE(out, given))
+        return tni_fail(err, TN_E_UNSUPPORTED,
+                        "runtime options: a field is set that this release does not know");
+    if ((out->plugin_path_count && !out->plugin_paths) || (out->setting_count && !out->settings))
+        return tni_fail(err, TN_E_ARG, "runtime options: a list is NULL and its count is not 0");
+    return TN_OK;
+}
+
+static tn_status make_runtime(const tn_runtime_options *options, tn_runtime **out_runtime,
+                              tn_error *err)
+{
+    tn_allocator allocator = tni_allocator(options->allocator);
+    tn_runtime *runtime = tni_alloc_zeroed(&allocator, 1, sizeof *runtime);
+    if (!runtime)
+        return tni_fail_memory(err, "a runtime", sizeof *runtime);
+    runtime->allocator = allocator;
+    runtime->log = (tni_log){ .write = options->log, .context = options->log_context };
+    tni_arena_init(&runtime->arena, &allocator);
+    tni_config_init(&runtime->config, &runtime->arena, &runtime->log);
+    tni_here_detect(&runtime->here);
+    *out_runtime = runtime;
+    if (pthread_mutex_init(&runtime->opening, NULL) != 0)
+        return tni_fail_memory(err, "a mutex", sizeof runtime->opening);
+    runtime->has_mutex = true;
+    return tni_pool_create(&allocator, options->threads, &runtime->pool, err);
+}
+
+static tn_status read_settings(tn_runtime *runtime, const tn_runtime_options *options,
+                               tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < options->setting_count; i++)
+        status = options->settings[i]
+                     ? tni_config_set(&runtime->config, options->settings[i], err)
+                     : tni_fail(err, TN_E_ARG, "runtime options: setting %u is NULL", i);
+    return status == TN_OK ? tni_config_read_all(&runtime->config, options->config, err) : status;
+}
+
+// Refused and named by the caller: an error. Named by the environment or a configuration: a
+// warning. Else only tn_runtime_plugin tells.
+static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
+{
+    for (uint32_t i = 0; i < runtime->plugin_count; i++) {
+        const tni_plugin *plugin = runtime->plugins[i];
+        if (plugin->state != TN_PLUGIN_REJECTED && plugin->state != TN_PLUGIN_DISABLED)
+            continue;
+        if (plugin->is_named)
+            return tni_fail(err, TN_E_PLUGIN, "plugin %s: %s", plugin->path, plugin->why.text);
+        if (plugin->is_warned_of && plugin->state == TN_PLUGIN_REJECTED)
+            tni_log_line(&runtime->log, TN_LOG_WARNING, "plugin %s of %s: %s", plugin->path,
+                         plugin->origin, plugin->why.text);
+    }
+    return TN_OK;
+}
+
+tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_runtime,
+                            tn_error *err)
+{
+    tn_runtime_options own;
+    tn_runtime *runtime = NULL;
+
+    *out_runtime = NULL;
+    if (err)
+        *err = (tn_error){ .status = TN_OK };
+    tn_status status = take_options(options, &own, err);
+    if (status == TN_OK)
+        status = make_runtime(&own, &runtime, err);
+    if (status == TN_OK)
+        status = read_settings(runtime, &own, err);
+    if (status == TN_OK)
+        status = tni_discover(runtime, own.plugin_paths, own.plugin_path_count, err);
+    if (status == TN_OK)
+        status = tni_registry_fill(runtime, err);
+    if (status == TN_OK)
+        status = tell_refusals(runtime, err);
+    if (status != TN_OK) {
+        tn_runtime_destroy(runtime);
+        return status;
+    }
+    *out_runtime = runtime;
+    return TN_OK;
+}
+
+// Children before parents: devices, instances, then what these use of the host.
+void tn_runtime_destroy(tn_runtime *runtime)
+{
+    if (!runtime)
+        return;
+    for (uint32_t i = runtime->device_count; i-- > 0;)
+        if (runtime->devices[i]->opened)
+            runtime->devices[i]->table->close(runtime->devices[i]->opened);
+    for (uint32_t i = runtime->plugin_count; i-- > 0;)
+        tni_plugin_stop(runtime->plugins[i]);
+    tni_pool_destroy(runtime->pool);
+    if (runtime->has_mutex)
+        pthread_mutex_destroy(&runtime->opening);
+    tn_allocator allocator = runtime->allocator;
+    tni_free(&allocator, runtime->devices);
+    tni_free(&allocator, runtime->plugins);
+    tni_config_finish(&runtime->config);
+    tni_arena_finish(&runtime->arena);
+    tni_free(&allocator, runtime);
+}
+
+// --------------------------------------------------------------------------------------- accessors
+
+uint32_t tn_runtime_threads(const tn_runtime *runtime)
+{
+    return tni_pool_threads(runtime->pool);
+}
+
+uint32_t tn_runtime_device_count(const tn_runtime *runtime)
+{
+    return runtime->device_count;
+}
+
+tn_device *tn_runtime_device(const tn_runtime *runtime, uint32_t index)
+{
+    return index < runtime->device_count ? runtime->devices[index] : NULL;
+}
+
+tn_device *tn_runtime_find_device(const tn_runtime *runtime, const char *name)
+{
+    for (uint32_t i = 0; i < runtime->device_count; i++)
+        if (strcmp(runtime->devices[i]->name, name) == 0)
+            return runtime->devices[i];
+    return NULL;
+}
+
+uint32_t tn_runtime_plugin_count(const tn_runtime *runtime)
+{
+    return runtime->plugin_count;
+}
+
+void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info *out_info)
+{
+    tn_plugin_info info = { .size = sizeof info };
+    if (index < runtime->plugin_count) {
+        const tni_plugin *plugin = runtime->plugins[index];
+        const tnp_manifest *manifest =
+            &plugin->manifest;   // zeros, and so texts of "", when there is none
+        info = (tn_plugin_info){
+            .size = sizeof info,
+            .state = plugin->state,
+            .path = plugin->path,
+            .origin = plugin->origin,
+            .name = manifest->name,
+            .version = manifest->version,
+            .vendor = manifest->vendor,
+            .license = manifest->license,
+            .reason = plugin->why.text,
+            .abi_major = manifest->abi >> 16,
+            .abi_minor = manifest->abi & 0xffffu,
+            .device_count = plugin->device_count,
+            .is_named = plugin->is_named,
+        };
+    }
+    TNP_GIVE(out_info, &info);
+}
+
+const tn_allocator *tni_runtime_allocator(const tn_runtime *runtime)
+{
+    return &runtime->allocator;
+}
+
+const tni_log *tni_runtime_log(const tn_runtime *runtime)
+{
+    return &runtime->log;
+}
+
+tni_pool *tni_runtime_pool(const tn_runtime *runtime)
+{
+    return runtime->pool;
+}
+
+const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key)
+{
+    const tni_setting *setting =
+        tni_config_is_reserved(key) ? NULL : tni_config_find(&runtime->config, plugin, key);
+    return setting ? setting->value : NULL;
+}
+
+void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
+{
+    runtime->trace = trace ? *trace : (tni_trace){ 0 };
+}

@@ -1,0 +1,203 @@
+// slice.c: a part of a graph in the words of the plugin contract. What a plugin sees is made here, and only here.
+#include <string.h>
+
+#include "base/error.h"
+#include "sched/sched.h"
+
+bool tni_comes_at_submit(const tn_graph *graph, uint32_t storage, uint64_t at_submit_bytes)
+{
+    if (graph->values[graph->storages[storage].owner].source != TNI_INPUT)
+        return false;
+    uint64_t own = graph->storages[storage].bytes, sum = own;
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        bool is_before = graph->storages[s].bytes < own || (graph->storages[s].bytes == own && s < storage);
+        if (is_before && graph->values[graph->storages[s].owner].source == TNI_INPUT)
+            sum += graph->storages[s].bytes;
+    }
+    return sum <= at_submit_bytes;
+}
+
+typedef struct builder {
+    const tn_graph *graph;
+    tni_slice *made;
+    uint64_t at_submit_bytes;
+    tnp_value *values;
+    tnp_storage *storages;
+} builder;
+
+static void take_storage(builder *b, uint32_t storage)
+{
+    tni_slice *made = b->made;
+    if (made->slice_storage[storage] != TNP_NONE)
+        return;
+    uint32_t index = made->slice.storage_count++;
+    made->slice_storage[storage] = index;
+    made->graph_storage[index] = storage;
+    const tni_storage *from = &b->graph->storages[storage];
+    const tni_value *owner = &b->graph->values[from->owner];
+    tnp_storage *to = &b->storages[index];
+    *to = (tnp_storage){ .size = sizeof *to, .bytes = from->bytes, .data = owner->data };
+    if (owner->source == TNI_WEIGHT)
+        to->flags = TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS;
+    else if (owner->source == TNI_STATE)
+        to->flags = TNP_STORAGE_STATE | TNP_STORAGE_ENTERS;
+    else if (owner->source == TNI_INPUT || owner->node == TNP_NONE || made->slice_node[owner->node] == TNP_NONE)
+        to->flags = TNP_STORAGE_ENTERS;
+}
+
+// A value and those that tell its extents. An extent is a one-element leaf or output, which has none itself.
+static void take_value(builder *b, uint32_t value)
+{
+    tni_slice *made = b->made;
+    if (value == TNP_NONE || made->slice_value[value] != TNP_NONE)
+        return;
+    const tni_value *from = &b->graph->values[value];
+    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
+        if (from->extent[d])
+            take_value(b, from->extent[d] - 1);
+    take_storage(b, from->storage);
+    uint32_t index = made->slice.value_count++;
+    made->slice_value[value] = index;
+    made->graph_value[index] = value;
+    tnp_value *to = &b->values[index];
+    *to = (tnp_value){
+        .size = sizeof *to,
+        .flags = tni_comes_at_submit(b->graph, from->storage, b->at_submit_bytes) ? TNP_VALUE_AT_SUBMIT : 0,
+        .dtype = from->dtype,
+        .rank = from->rank,
+        .storage = made->slice_storage[from->storage],
+        .offset = from->offset,
+        .likely = from->likely,
+        .at_most = from->at_most,
+        .name = from->name,
+    };
+    memcpy(to->dims, from->dims, sizeof to->dims);
+    memcpy(to->strides, from->strides, sizeof to->strides);
+    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
+        to->extent[d] = from->extent[d] ? 1 + made->slice_value[from->extent[d] - 1] : 0;
+}
+
+static void take_node_values(builder *b, uint32_t node)
+{
+    for (uint32_t i = 0; i < b->graph->nodes[node].input_count; i++)
+        take_value(b, b->graph->nodes[node].inputs[i]);
+    take_value(b, b->graph->nodes[node].output);
+}
+
+static bool make_node(const builder *b, uint32_t node, tni_arena *arena, tnp_node *to)
+{
+    const tni_node *from = &b->graph->nodes[node];
+    uint32_t *indices = tni_arena_take_array(arena, (size_t)from->input_count + 1, sizeof *indices);
+    if (!indices)
+        return false;
+    for (uint32_t i = 0; i < from->input_count; i++)
+        indices[i] = from->inputs[i] == TNP_NONE ? TNP_NONE : b->made->slice_value[from->inputs[i]];
+    indices[from->input_count] = b->made->slice_value[from->output];
+    *to = (tnp_node){
+        .size = sizeof *to,
+        .op = from->op,
+        .input_count = from->input_count,
+        .output_count = 1,
+        .inputs = indices,
+        .outputs = indices + from->input_count,
+        .attributes = from->attr,
+        .name = from->name,
+    };
+    return true;
+}
+
+static void mark_leaving(builder *b, uint32_t value)
+{
+    uint32_t index = b->made->slice_storage[b->graph->values[value].storage];
+    if (index != TNP_NONE)
+        b->storages[index].flags |= TNP_STORAGE_LEAVES;
+}
+
+// What the slice writes and somebody else needs: outputs of the graph, states, what other nodes look at.
+static void find_leaving(builder *b)
+{
+    const tn_graph *graph = b->graph;
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        mark_leaving(b, graph->outputs[i].value);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const tni_node *node = &graph->nodes[n];
+        bool is_ours = b->made->slice_node[n] != TNP_NONE;
+        if (is_ours && graph->values[graph->storages[graph->values[node->output].storage].owner].source == TNI_STATE)
+            mark_leaving(b, node->output);
+        for (uint32_t i = 0; i <= node->input_count && !is_ours; i++) {
+            uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
+            if (value == TNP_NONE)
+                continue;
+            mark_leaving(b, value);
+            for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
+                if (graph->values[value].extent[d])
+                    mark_leaving(b, graph->values[value].extent[d] - 1);
+        }
+    }
+    // Constants, inputs and states that are only read do not leave: their bytes are as before.
+    for (uint32_t i = 0; i < b->made->slice.storage_count; i++) {
+        tni_source source = graph->values[graph->storages[b->made->graph_storage[i]].owner].source;
+        bool is_written = source == TNI_MADE;
+        for (uint32_t n = 0; n < b->made->slice.node_count && source == TNI_STATE && !is_written; n++)
+            is_written = graph->values[graph->nodes[b->made->graph_node[n]].output].storage == b->made->graph_storage[i];
+        if (!is_written)
+            b->storages[i].flags &= ~(uint32_t)TNP_STORAGE_LEAVES;
+    }
+}
+
+static uint32_t *none_array(tni_arena *arena, uint32_t count)
+{
+    uint32_t *array = tni_arena_take_array(arena, count, sizeof *array);
+    if (array)
+        memset(array, 0xff, count * sizeof *array);
+    return array;
+}
+
+tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count, uint64_t at_submit_bytes,
+                         tni_arena *arena, tni_slice *out, tn_error *err)
+{
+    *out = (tni_slice){
+        .graph_value = none_array(arena, graph->value_count),
+        .graph_storage = none_array(arena, graph->storage_count),
+        .graph_node = tni_arena_copy(arena, nodes, node_count, sizeof *nodes),
+        .slice_value = none_array(arena, graph->value_count),
+        .slice_storage = none_array(arena, graph->storage_count),
+        .slice_node = none_array(arena, graph->node_count),
+    };
+    builder b = {
+        .graph = graph,
+        .made = out,
+        .at_submit_bytes = at_submit_bytes,
+        .values = tni_arena_take_array(arena, graph->value_count, sizeof *b.values),
+        .storages = tni_arena_take_array(arena, graph->storage_count, sizeof *b.storages),
+    };
+    tnp_node *slice_nodes = tni_arena_take_array(arena, node_count, sizeof *slice_nodes);
+    const tnp_value **values = tni_arena_take_array(arena, graph->value_count, sizeof *values);
+    const tnp_storage **storages = tni_arena_take_array(arena, graph->storage_count, sizeof *storages);
+    const tnp_node **node_pointers = tni_arena_take_array(arena, node_count, sizeof *node_pointers);
+    bool is_made = out->graph_value && out->graph_storage && out->graph_node && out->slice_value && out->slice_storage &&
+                   out->slice_node && b.values && b.storages && slice_nodes && values && storages && node_pointers;
+    if (is_made) {
+        out->slice.node_count = node_count;
+        for (uint32_t i = 0; i < node_count; i++)
+            out->slice_node[nodes[i]] = i;
+        for (uint32_t i = 0; i < node_count; i++)
+            take_node_values(&b, nodes[i]);
+        for (uint32_t i = 0; i < node_count && is_made; i++)
+            is_made = make_node(&b, nodes[i], arena, &slice_nodes[i]);
+    }
+    if (!is_made)
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for a slice of %u nodes", node_count);
+    find_leaving(&b);
+    for (uint32_t i = 0; i < out->slice.value_count; i++)
+        values[i] = &b.values[i];
+    for (uint32_t i = 0; i < out->slice.storage_count; i++)
+        storages[i] = &b.storages[i];
+    for (uint32_t i = 0; i < node_count; i++)
+        node_pointers[i] = &slice_nodes[i];
+    out->slice.size = sizeof out->slice;
+    out->slice.values = values;
+    out->slice.storages = storages;
+    out->slice.nodes = node_pointers;
+    return TN_OK;
+}

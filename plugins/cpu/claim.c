@@ -1,0 +1,79 @@
+// claim.c: which nodes of a slice this plugin takes. Each claim is one node: an op here runs as it stands.
+#include "machine.h"
+#include "node.h"
+#include "program.h"
+
+#define PHASE_NS 1500.0            // of one phase: a barrier and the first touch of the operands
+
+// Puts the likely lengths in the place of the full dims.
+static void use_likely_dims(const tnp_slice *slice, const cpu_value *value, cpu_tensor *tensor)
+{
+    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
+        if (value->extent[d] == 0)
+            continue;
+        const tnp_value *length = slice->values[value->extent[d] - 1];
+        if (TNP_HAS(tnp_value, length, likely) && length->likely > 0 && length->likely < tensor->dims[d])
+            tensor->dims[d] = length->likely;
+    }
+}
+
+static double cost_of(const cpu_device *device, const tnp_slice *slice, const cpu_node *node)
+{
+    const uint32_t workers = device->instance->workers;
+    cpu_job likely = node->job;
+    use_likely_dims(slice, &node->out, &likely.out);
+    for (uint32_t i = 0; i < likely.input_count; i++)
+        use_likely_dims(slice, &node->in[i], &likely.in[i]);
+    double compute_s = cpu_job_flops(&likely) / (workers * CPU_CORE_FLOPS_PER_S);
+    double move_s = cpu_job_bytes(&likely) / cpu_machine_bytes_per_s(workers);
+    return node->op->phases * PHASE_NS + 1e9 * (compute_s > move_s ? compute_s : move_s);
+}
+
+// Tells the sink that the node is taken.
+static const char *take(const cpu_device *device, const tnp_slice *slice, uint32_t index, const cpu_node *node,
+                        const tnp_claim_sink *sink)
+{
+    tnp_in_place in_place[CPU_MAX_INPUTS];
+    uint32_t in_place_count = 0;
+    for (uint32_t i = 0; i < node->job.input_count; i++)
+        if (cpu_node_may_reuse(node, i))
+            in_place[in_place_count++] = (tnp_in_place){ node->output, node->inputs[i] };
+
+    uint64_t scratch = 0;
+    if (node->op->scratch_bytes)
+        scratch = node->op->scratch_bytes(&node->job, device->instance->workers);
+    if (scratch > 0 && !cpu_add(scratch, CPU_SCRATCH_ALIGNMENT, &scratch))
+        return "the op needs more scratch than there can be";
+
+    tnp_claim claim = {
+        .size = sizeof claim,
+        .node_count = 1,
+        .in_place_count = in_place_count,
+        .nodes = &index,
+        .in_place = in_place,
+        .name = node->rule.name,
+        .cost_ns = cost_of(device, slice, node),
+        .scratch_bytes = scratch,
+    };
+    sink->take(sink->context, &claim);
+    return NULL;
+}
+
+tnp_status cpu_claim(tnp_device *handle, const tnp_slice *what, const tnp_claim_sink *sink, tnp_error *err)
+{
+    cpu_device *device = cpu_device_from(handle);
+    tnp_slice slice;
+    if (!device)
+        return cpu_error(err, TNP_E_ARG, "claim: not a device of this plugin");
+    if (!TNP_TAKE(&slice, what))
+        return cpu_error(err, TNP_E_UNSUPPORTED, "claim: the slice has a property that this plugin does not know");
+    for (uint32_t i = 0; i < slice.node_count; i++) {
+        cpu_node node;
+        const char *reason = cpu_node_read(device, &slice, i, &node);
+        if (!reason)
+            reason = take(device, &slice, i, &node, sink);
+        if (reason)
+            sink->refuse(sink->context, i, reason);
+    }
+    return TNP_OK;
+}

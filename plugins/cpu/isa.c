@@ -1,0 +1,61 @@
+// isa.c: the choice of a level, by CPUID for what the processor has and by XGETBV for what the operating system saves.
+#include "isa.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static uint64_t saved_registers(void)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+// The level avx2 takes AVX2, FMA and F16C.
+static int has_avx2(void)
+{
+    const uint64_t sse_and_avx = 6;
+    uint32_t a, b, c, d, a7, b7, c7, d7;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid_count(7, 0, &a7, &b7, &c7, &d7))
+        return 0;
+    if (!(c & bit_OSXSAVE) || (saved_registers() & sse_and_avx) != sse_and_avx)
+        return 0;
+    return (c & bit_AVX) && (c & bit_FMA) && (c & bit_F16C) && (b7 & bit_AVX2);
+}
+#endif
+
+static int has_scalar(void)
+{
+    return 1;
+}
+
+// Lowest first.
+static const struct { const cpu_kernels *kernels; int (*runs_here)(void); } levels[] = {
+    { &cpu_kernels_scalar, has_scalar },
+#if defined(__x86_64__)
+    { &cpu_kernels_avx2, has_avx2 },
+#endif
+};
+
+const cpu_kernels *cpu_kernels_choose(const char *wanted, const char **reason)
+{
+    const cpu_kernels *highest = NULL;
+    int has_name = wanted && *wanted;
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        int runs = levels[i].runs_here();
+
+        if (has_name && !strcmp(wanted, levels[i].kernels->level)) {
+            *reason = runs ? NULL : "TENON_CPU_ISA names a level that this processor does not run";
+            return runs ? levels[i].kernels : NULL;
+        }
+        if (runs)
+            highest = levels[i].kernels;
+    }
+    *reason = has_name ? "TENON_CPU_ISA names no level of this build (scalar, avx2)" : NULL;
+    return has_name ? NULL : highest;
+}

@@ -1,0 +1,41 @@
+// node.h: nodes of a slice, checked and copied, as the ops want to see them.
+#ifndef CPU_NODE_H
+#define CPU_NODE_H
+
+#include "value.h"
+
+#define CPU_MAX_ATTR_BYTES 256u
+
+// A row of ops.def.
+typedef struct cpu_op_rule {
+    const char *name;
+    uint32_t inputs_min, inputs_max;
+    uint32_t in_place;      // a bit for each operand whose bytes the output may take
+    int32_t writes;         // the operand that the op writes through, -1 = none
+} cpu_op_rule;
+
+typedef struct cpu_node {
+    const cpu_op *op;
+    cpu_op_rule rule;
+    const char *name;                        // lent by the slice
+    uint32_t inputs[CPU_MAX_INPUTS];         // indices of values, TNP_NONE = left out
+    uint32_t output;
+    cpu_value in[CPU_MAX_INPUTS], out;       // in[i] is all 0 when left out
+    cpu_job job;                             // full dims, no data; a left out operand has dtype 0
+    _Alignas(8) char attr[CPU_MAX_ATTR_BYTES];
+    char reason[128];
+} cpu_node;
+
+bool cpu_op_rule_find(tnp_op number, cpu_op_rule *out);
+
+// Reads one node of the slice. Returns why this plugin cannot take it (lives as long as out), or NULL.
+const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index, cpu_node *out);
+
+// Whether the output may take the bytes of this operand.
+bool cpu_node_may_reuse(const cpu_node *node, uint32_t input);
+
+// What a job computes and moves, by its dims as they are.
+double cpu_job_flops(const cpu_job *job);
+double cpu_job_bytes(const cpu_job *job);
+
+#endif

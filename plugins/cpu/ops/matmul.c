@@ -1,0 +1,253 @@
+// matmul.c: out[n, m] = sum over k of w[k, n] * x[k, m], for each of the B matrices of x and out.
+//
+// Two ways, chosen by the dtype of w:
+//   integer   Q8_0 and Q4_1, unless the user asked for F32 activations. Phase 0 rounds all activations to q8 (blocks.h)
+//             in scratch. Phase 1 packs 8 rows of w at a time into a panel and multiplies it with every token; a single
+//             token meets the rows as they are.
+//   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows of w at a time (F32
+//             ones are used where they are, and F16 ones for few tokens) and multiplies them with every token.
+//
+// Workers take contiguous ranges of the rows of w, cut at 8. A result is one sum, in an order that depends on K alone:
+// neither the number of workers, nor that of tokens, nor the place of a row in its panel changes its bits.
+//
+// Tokens are taken TOKENS at a time, so that their activations stay in the second-level cache while panel after panel
+// goes over them; a panel itself fits the first level.
+//
+// Scratch:  | activations: B * M rows, q8 or F32 |  then for each worker:  | panel, or 8 decoded rows | sums: {8, TOKENS} |
+#include "ops.h"
+
+#include <string.h>
+
+#include "../kernels/blocks.h"
+
+#define ROWS CPU_PANEL_ROWS
+#define TOKENS 128
+#define FEW_TOKENS 6     // decoding F16 in the kernel, once for 3 tokens, costs less than decoding it before
+#define PANEL_BLOCKS 32   // along K: a panel of Q8_0 is 17 KiB, one of Q4_1 10 KiB
+
+// A dtype of weights with kernels of its own.
+typedef struct integer_way {
+    cpu_pack_kernel *pack;
+    cpu_matmul_q8_kernel *multiply;
+    cpu_matvec_q8_kernel *multiply_one;   // token, without a panel
+    int64_t panel_bytes;   // for one block of 8 rows
+} integer_way;
+
+static integer_way integer_way_of(const cpu_job *job)
+{
+    const cpu_kernels *kernels = job->kernels;
+
+    if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q4_1)
+        return (integer_way){ kernels->pack_q4_1, kernels->matmul_q4_1_q8, kernels->matvec_q4_1_q8, sizeof(cpu_panel_q4_1) };
+    if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q8_0)
+        return (integer_way){ kernels->pack_q8_0, kernels->matmul_q8_0_q8, kernels->matvec_q8_0_q8, sizeof(cpu_panel_q8_0) };
+    return (integer_way){ .pack = NULL };
+}
+
+// Sizes of one run, or at most of one run when made from full dims.
+typedef struct product {
+    integer_way way;
+    int64_t k, n, m, batches;
+    int64_t blocks;              // of 32 along k, the last one perhaps in part
+    int64_t x_row_bytes;         // of activations in scratch; 0 = they are used where they are
+    int64_t x_bytes, rows_bytes, worker_bytes;   // regions of scratch
+} product;
+
+static int stands_as_f32(const cpu_tensor *t)
+{
+    return t->dtype == TNP_DTYPE_F32 && cpu_has_unit_rows(t);
+}
+
+static product measure(const cpu_job *job)
+{
+    const cpu_tensor *x = &job->in[0], *w = &job->in[1], *out = &job->out;
+    product p = { .way = integer_way_of(job), .batches = 1 };
+
+    p.k = cpu_min(x->dims[0], w->dims[0]);
+    p.n = cpu_min(out->dims[0], w->dims[1]);
+    p.m = cpu_min(out->dims[1], x->dims[1]);
+    for (int i = 2; i < TNP_MAX_DIMS; i++)
+        p.batches *= out->dims[i];
+    p.blocks = (p.k + CPU_BLOCK - 1) / CPU_BLOCK;
+    if (p.way.pack)
+        p.x_row_bytes = p.blocks * (int64_t)sizeof(cpu_block_q8);
+    else if (!stands_as_f32(x))
+        p.x_row_bytes = cpu_lines(p.k * (int64_t)sizeof(float));
+    p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
+    if (p.way.pack)
+        p.rows_bytes = cpu_lines(p.way.panel_bytes * PANEL_BLOCKS);
+    else if (!stands_as_f32(w))
+        p.rows_bytes = p.blocks * CPU_BLOCK * (int64_t)sizeof(float) * ROWS;
+    p.worker_bytes = p.rows_bytes + TOKENS * ROWS * (int64_t)sizeof(float);
+    return p;
+}
+
+static const char *refuse_matmul(const cpu_job *node)
+{
+    if (!cpu_is_float(&node->in[0]))
+        return "matmul of activations that are neither F32 nor F16";
+    if (!cpu_is_decodable(&node->in[1]))
+        return "matmul with a weight other than F32, F16, Q8_0 and Q4_1";
+    if (!cpu_has_unit_rows(&node->in[1]) && !cpu_is_float(&node->in[1]))
+        return "matmul with a weight whose blocks do not stand side by side";
+    if (node->out.dtype != TNP_DTYPE_F32)
+        return "matmul with a result that is not F32";
+    return cpu_refuse_strides(node);
+}
+
+static uint64_t scratch_of_matmul(const cpu_job *node, uint32_t workers)
+{
+    product p = measure(node);
+
+    return (uint64_t)(p.x_bytes + p.worker_bytes * workers);
+}
+
+// Row m of matrix b, for a tensor with the batch dims of out, or with divisors of them: neighbours share.
+static char *matrix(const cpu_tensor *t, const cpu_tensor *out, int64_t b)
+{
+    char *at = t->data;
+
+    for (int i = 2; i < TNP_MAX_DIMS && b > 0; i++) {
+        int64_t shared = t->dims[i] > 0 ? out->dims[i] / t->dims[i] : 0;
+
+        if (shared > 0 && t->dims[i] > 1)
+            at += b % out->dims[i] / shared % t->dims[i] * t->strides[i];
+        b /= out->dims[i];
+    }
+    return at;
+}
+
+// Activations lie in scratch row after row; workers take parts of all their blocks, so that one long row is shared too.
+static void prepare_activations(const cpu_job *job, const product *p, uint32_t worker, uint32_t workers)
+{
+    cpu_range part = cpu_part(p->m * p->batches * p->blocks, 1, worker, workers);
+    const cpu_tensor *x = &job->in[0];
+    float values[CPU_CHUNK];
+
+    while (part.begin < part.end) {
+        int64_t row = part.begin / p->blocks, block = part.begin % p->blocks, first = block * CPU_BLOCK;
+        int64_t blocks = cpu_min(cpu_min(p->blocks - block, part.end - part.begin), CPU_CHUNK / CPU_BLOCK);
+        int64_t count = cpu_min(blocks * CPU_BLOCK, p->k - first);
+        const char *row_x = matrix(x, &job->out, row / p->m) + row % p->m * x->strides[1];
+        const float *from = cpu_read(job->kernels, x, row_x, first, count, values);
+        char *to = job->scratch + row * p->x_row_bytes;
+
+        if (p->way.pack) {
+            if (count < blocks * CPU_BLOCK) {   // K ends inside a block
+                memmove(values, from, (size_t)count * sizeof *values);
+                memset(values + count, 0, (size_t)(blocks * CPU_BLOCK - count) * sizeof *values);
+                from = values;
+            }
+            job->kernels->encode_q8(blocks * CPU_BLOCK, from, to + block * (int64_t)sizeof(cpu_block_q8));
+        } else {
+            memcpy(to + first * (int64_t)sizeof(float), from, (size_t)count * sizeof(float));
+        }
+        part.begin += blocks;
+    }
+}
+
+// Tokens first .. first + tokens - 1 and rows row .. row + rows - 1 of one matrix of the output, from sums {8, tokens}.
+static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t rows, int64_t tokens, const float *sums)
+{
+    int64_t stride = out->dims[0] > 1 ? out->strides[0] : 0;
+
+    for (int64_t t = 0; t < tokens; t++, to += out->strides[1], sums += ROWS) {
+        char *at = to + row * stride;
+
+        if (stride == (int64_t)sizeof(float)) {
+            memcpy(at, sums, (size_t)rows * sizeof(float));
+            continue;
+        }
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(at + r * stride, sums + r, sizeof(float));
+    }
+}
+
+static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows, const char *x,
+                             int64_t tokens, char *panel, float *sums)
+{
+    int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype);
+
+    memset(sums, 0, (size_t)(tokens * ROWS) * sizeof *sums);
+    if (tokens == 1) {
+        p->way.multiply_one(rows, p->blocks, w, w_stride, x, sums);
+        return;
+    }
+    for (int64_t b = 0; b < p->blocks; b += PANEL_BLOCKS) {
+        int64_t blocks = cpu_min(p->blocks - b, PANEL_BLOCKS);
+
+        p->way.pack(rows, blocks, w + b * w_bytes, w_stride, panel);
+        p->way.multiply(tokens, blocks, panel, x + b * (int64_t)sizeof(cpu_block_q8), p->x_row_bytes, sums);
+    }
+}
+
+// Rows of w with tokens, in F32. F32 rows are used where they are, F16 ones too for few tokens; the rest is decoded.
+static void multiply_f32(const cpu_job *job, const product *p, const char *w, int64_t rows, const char *x, int64_t x_stride,
+                         int64_t tokens, char *own, float *sums)
+{
+    const cpu_tensor *t = &job->in[1];
+    const float *x_f32 = (const float *)(const void *)x;
+    int64_t w_stride = t->strides[1];
+
+    if (t->dtype == TNP_DTYPE_F16 && tokens <= FEW_TOKENS && cpu_has_unit_rows(t)) {
+        job->kernels->matmul_f16(rows, tokens, p->k, w, w_stride, x_f32, x_stride, sums, ROWS);
+        return;
+    }
+    if (!stands_as_f32(t)) {
+        w_stride = p->blocks * CPU_BLOCK * (int64_t)sizeof(float);
+        for (int64_t r = 0; r < rows; r++) {
+            float *to = (float *)(void *)(own + r * w_stride);
+            const float *from = cpu_read(job->kernels, t, w + r * t->strides[1], 0, p->k, to);
+
+            if (from != to)
+                memcpy(to, from, (size_t)p->k * sizeof *to);
+        }
+        w = own;
+    }
+    job->kernels->matmul_f32(rows, tokens, p->k, w, w_stride, x_f32, x_stride, sums, ROWS);
+}
+
+// One matrix: rows [part.begin, part.end) of w with every token.
+static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range part, char *own)
+{
+    const cpu_tensor *out = &job->out;
+    const char *x = p->x_row_bytes ? job->scratch + b * p->m * p->x_row_bytes : matrix(&job->in[0], out, b);
+    int64_t x_stride = p->x_row_bytes ? p->x_row_bytes : job->in[0].strides[1];
+    const char *w = matrix(&job->in[1], out, b);
+    char *to = matrix(out, out, b);
+    float *sums = (float *)(void *)(own + p->rows_bytes);
+
+    for (int64_t t = 0; t < p->m; t += TOKENS) {
+        int64_t tokens = cpu_min(p->m - t, TOKENS);
+
+        for (int64_t row = part.begin; row < part.end; row += ROWS) {
+            int64_t rows = cpu_min(part.end - row, ROWS);
+            const char *w_rows = w + row * job->in[1].strides[1], *x_rows = x + t * x_stride;
+
+            if (p->way.pack)
+                multiply_integer(job, p, w_rows, rows, x_rows, tokens, own, sums);
+            else
+                multiply_f32(job, p, w_rows, rows, x_rows, x_stride, tokens, own, sums);
+            write_sums(out, to + t * out->strides[1], row, rows, tokens, sums);
+        }
+    }
+}
+
+static void run_matmul(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
+{
+    product p = measure(job);
+    cpu_range part = cpu_part(p.n, ROWS, worker, workers);
+
+    if (phase == 0) {
+        if (p.x_row_bytes)
+            prepare_activations(job, &p, worker, workers);
+        return;
+    }
+    for (int64_t b = 0; b < p.batches && part.begin < part.end; b++)
+        multiply(job, &p, b, part, job->scratch + p.x_bytes + p.worker_bytes * worker);
+}
+
+const cpu_op cpu_matmul_ops[] = {
+    { TNP_OP_MATMUL, 2, 0, refuse_matmul, scratch_of_matmul, run_matmul },
+    { 0 },
+};

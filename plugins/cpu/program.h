@@ -1,0 +1,84 @@
+// program.h: compiled slices and their bindings.
+//
+//   program   what runs, without addresses: the values, and a step for each node, in order
+//   bound     a job for each step, with addresses; a run fills in the lengths that change and works through the jobs
+//
+// A length is read early, before the run's first step, when no step of the program makes it; else late, before the step.
+#ifndef CPU_PROGRAM_H
+#define CPU_PROGRAM_H
+
+#include "value.h"
+
+#define CPU_SCRATCH_ALIGNMENT 64u   // promised to ops; bindings are aligned to less, so each scratch has that much to spare
+
+typedef struct cpu_storage {
+    uint64_t bytes;
+    bool is_needed;             // some step looks at it, so it must be bound
+    bool is_written;
+    uint32_t users;             // nodes of the slice that look at it, or take a length from it
+    uint32_t last_user;         // 1 + the last of them, while they are counted
+} cpu_storage;
+
+typedef struct cpu_step {
+    const cpu_op *op;
+    const void *attr;
+    const char *name;           // the node's
+    const char *op_name;
+    uint32_t unit;              // index among the units given to compile
+    uint32_t input_count;
+    uint32_t inputs[CPU_MAX_INPUTS], output;   // indices of values; TNP_NONE = left out
+    uint32_t may_reuse;         // a bit for each input that the output may overwrite
+    int32_t writes;             // the input that the op writes through, -1 = none
+    uint64_t scratch_bytes;
+    bool has_early_lengths, has_late_lengths;
+} cpu_step;
+
+struct cpu_program {
+    uint32_t tag;
+    cpu_device *device;
+    uint32_t unit_count, value_count, storage_count, step_count;
+    cpu_value *values;          // indexed as in the slice
+    cpu_storage *storages;      // indexed as in the slice
+    cpu_step *steps;
+};
+
+// Where bytes are in this binding; address NULL = not bound.
+typedef struct cpu_place {
+    char *address;
+    bool is_read_only;
+} cpu_place;
+
+typedef struct cpu_bound_step {
+    cpu_job job;
+    bool is_outside;            // a length was not within its dim: these say which
+    uint32_t outside_dim;
+    int64_t outside_length, outside_most;
+    uint64_t begin_ns, end_ns;  // of the last run, when traced
+} cpu_bound_step;
+
+struct cpu_bound {
+    uint32_t tag;
+    bool is_traced;
+    cpu_program *program;
+    cpu_place *places;          // of each storage
+    cpu_bound_step *steps;
+};
+
+cpu_program *cpu_program_from(tnp_program *program);
+cpu_bound *cpu_bound_from(tnp_bound *bound);
+cpu_device *cpu_bound_device(const cpu_bound *bound);
+
+// Where an update goes. Errors: TNP_E_ARG outside a storage, or where nothing can be written
+tnp_status cpu_bound_locate(const cpu_bound *bound, const tnp_update *update, char **out, tnp_error *err);
+
+// Runs all steps on the host's team. Allocates nothing. Not for one bound from two threads at once.
+//   queue   the handle that spans of a traced run name
+// Errors: TNP_E_DATA, with the node's name
+tnp_status cpu_bound_run(cpu_bound *bound, const void *queue, uint64_t run, tnp_error *err);
+
+tnp_status cpu_compile(tnp_device *device, const tnp_compile *what, tnp_program **out, tnp_error *err);
+void cpu_program_destroy(tnp_program *program);
+tnp_status cpu_bind(tnp_program *program, const tnp_bind *what, tnp_bound **out, tnp_error *err);
+void cpu_unbind(tnp_bound *bound);
+
+#endif

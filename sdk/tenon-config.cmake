@@ -1,0 +1,8 @@
+include("${CMAKE_CURRENT_LIST_DIR}/tenon-sdk.cmake")
+set(tenon_sdk_FOUND TRUE)
+foreach(component IN LISTS tenon_FIND_COMPONENTS)
+    if(NOT tenon_${component}_FOUND AND tenon_FIND_REQUIRED_${component})
+        set(tenon_FOUND FALSE)
+        set(tenon_NOT_FOUND_MESSAGE "tenon has no component '${component}'")
+    endif()
+endforeach()

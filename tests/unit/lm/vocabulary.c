@@ -1,0 +1,223 @@
+// Metadata of a tokenizer that is missing, wrong or contradicts itself.
+#include "lm_test.h"
+
+#include <string.h>
+
+typedef struct broken_case {
+    const char *says;
+    const char *without;                   // the key left out
+    void (*add)(gguf_builder *b);          // what stands there instead
+    tn_status status;
+    const char *must_say;
+} broken_case;
+
+static void add_nothing(gguf_builder *b)
+{
+    (void)b;
+}
+
+static void add_other_model(gguf_builder *b)
+{
+    gguf_builder_key_string(b, "tokenizer.ggml.model", "rwkv");
+}
+
+static void add_tokens_as_numbers(gguf_builder *b)
+{
+    gguf_builder_array(b, "tokenizer.ggml.tokens", TN_KEY_U32, 1);
+    gguf_builder_u32(b, 1);
+}
+
+static void add_no_tokens(gguf_builder *b)
+{
+    gguf_builder_array(b, "tokenizer.ggml.tokens", TN_KEY_STRING, 0);
+}
+
+static void add_few_types(gguf_builder *b)
+{
+    gguf_builder_array(b, "tokenizer.ggml.token_type", TN_KEY_I32, 1);
+    gguf_builder_u32(b, 1);
+}
+
+static void add_types_of(gguf_builder *b, uint32_t element_type, uint32_t value)
+{
+    gguf_builder_array(b, "tokenizer.ggml.token_type", element_type, TEST_TOKENS);
+    for (uint32_t id = 0; id < TEST_TOKENS; id++)
+        gguf_builder_u32(b, value);
+}
+
+static void add_float_types(gguf_builder *b)
+{
+    add_types_of(b, TN_KEY_F32, 0x3F800000);
+}
+
+static void add_absurd_types(gguf_builder *b)
+{
+    add_types_of(b, TN_KEY_I32, 7);
+}
+
+static void add_merge(gguf_builder *b, const char *text)
+{
+    gguf_builder_array(b, "tokenizer.ggml.merges", TN_KEY_STRING, 1);
+    gguf_builder_string(b, text);
+}
+
+static void add_merge_of_no_token(gguf_builder *b)
+{
+    add_merge(b, "abcabc a");
+}
+
+static void add_merge_to_no_token(gguf_builder *b)
+{
+    add_merge(b, "b a");
+}
+
+static void add_merge_of_one_text(gguf_builder *b)
+{
+    add_merge(b, "ab");
+}
+
+static void add_merges_as_numbers(gguf_builder *b)
+{
+    gguf_builder_array(b, "tokenizer.ggml.merges", TN_KEY_F32, 1);
+    gguf_builder_f32(b, 1);
+}
+
+static void add_eos_past_the_end(gguf_builder *b)
+{
+    gguf_builder_key_u32(b, "tokenizer.ggml.eos_token_id", TEST_TOKENS);
+}
+
+static void add_eos_as_text(gguf_builder *b)
+{
+    gguf_builder_key_string(b, "tokenizer.ggml.eos_token_id", "<|turn|>");
+}
+
+static void add_bos_without_id(gguf_builder *b)
+{
+    gguf_builder_key(b, "tokenizer.ggml.add_bos_token", TN_KEY_BOOL);
+    gguf_builder_u8(b, 1);
+}
+
+static const broken_case cases[] = {
+    { "no model", "tokenizer.ggml.model", add_nothing, TN_E_FILE, "no key tokenizer.ggml.model" },
+    { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_UNSUPPORTED, "'rwkv'" },
+    { "no tokens", "tokenizer.ggml.tokens", add_nothing, TN_E_FILE, "no key tokenizer.ggml.tokens" },
+    { "an empty list of tokens", "tokenizer.ggml.tokens", add_no_tokens, TN_E_FILE, "tokenizer.ggml.tokens has 0" },
+    { "tokens that are numbers", "tokenizer.ggml.tokens", add_tokens_as_numbers, TN_E_FILE, "no array of strings" },
+    { "fewer types than tokens", "tokenizer.ggml.token_type", add_few_types, TN_E_FILE, "token_type has 1 entries, expected 263" },
+    { "types as floats", "tokenizer.ggml.token_type", add_float_types, TN_E_FILE, "token_type" },
+    { "types that do not exist", "tokenizer.ggml.token_type", add_absurd_types, TN_E_FILE, "token 0 has type 7" },
+    { "no merges", "tokenizer.ggml.merges", add_nothing, TN_E_FILE, "no key tokenizer.ggml.merges" },
+    { "merges as numbers", "tokenizer.ggml.merges", add_merges_as_numbers, TN_E_FILE, "no array of strings" },
+    { "a merge of a text that is no token", "tokenizer.ggml.merges", add_merge_of_no_token, TN_E_FILE, "merge 0 'abcabc a'" },
+    { "a merge that makes no token", "tokenizer.ggml.merges", add_merge_to_no_token, TN_E_FILE, "makes a text that is no token" },
+    { "a merge of one text", "tokenizer.ggml.merges", add_merge_of_one_text, TN_E_FILE, "merge 0 'ab'" },
+    { "an end token past the end", "tokenizer.ggml.eos_token_id", add_eos_past_the_end, TN_E_FILE, "eos_token_id is 263" },
+    { "an end token that is text", "tokenizer.ggml.eos_token_id", add_eos_as_text, TN_E_FILE, "eos_token_id" },
+    { "a BOS to be added that is not there", NULL, add_bos_without_id, TN_E_FILE, "no key tokenizer.ggml.bos_token_id" },
+};
+
+static void broken_metadata_is_refused_in_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        gguf_builder b;
+        gguf_builder_init(&b, 3);
+        test_tiny_keys(&b, cases[i].without);
+        cases[i].add(&b);
+        gguf_builder_align(&b, 32);
+        tn_model *model = test_open_built(&b);
+        tlm_tokenizer *tokenizer = (tlm_tokenizer *)&b;
+        tn_error err = { 0 };
+        tn_status status = tlm_tokenizer_create(model, NULL, &tokenizer, &err);
+        if (status != cases[i].status || err.status != status || tokenizer)
+            fail_msg("%s: got %s, \"%s\"", cases[i].says, tn_status_name(status), err.text);
+        if (!strstr(err.text, cases[i].must_say) || strchr(err.text, '\n'))
+            fail_msg("%s: want \"%s\" in one line, got \"%s\"", cases[i].says, cases[i].must_say, err.text);
+        tn_model_close(model);
+    }
+}
+
+static tlm_tokenizer *create(const tn_model *model, const char *pre)
+{
+    tlm_tokenizer_options options = { .size = sizeof options, .pre = pre };
+    tlm_tokenizer *tokenizer = NULL;
+    tn_error err = { 0 };
+    if (tlm_tokenizer_create(model, &options, &tokenizer, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(err.text, "");
+    return tokenizer;
+}
+
+static void an_unknown_pretokenizer_is_assumed_with_a_warning(void **state)
+{
+    (void)state;
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    test_tiny_keys(&b, "tokenizer.ggml.pre");
+    gguf_builder_key_string(&b, "tokenizer.ggml.pre", "tomorrow");
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    assert_non_null(strstr(tlm_tokenizer_warning(tokenizer), "'tomorrow' is not known, 'gpt-2' is assumed"));
+    tlm_tokenizer_destroy(tokenizer);
+
+    tokenizer = create(model, "smollm");
+    assert_string_equal(tlm_tokenizer_warning(tokenizer), "");
+    tlm_tokenizer_destroy(tokenizer);
+
+    tlm_tokenizer_options options = { .size = sizeof options, .pre = "yesterday" };
+    tn_error err = { 0 };
+    assert_int_equal(tlm_tokenizer_create(model, &options, &tokenizer, &err), TN_E_ARG);
+    assert_non_null(strstr(err.text, "'yesterday'"));
+    tn_model_close(model);
+}
+
+static void the_lower_of_two_equal_tokens_counts(void **state)
+{
+    (void)state;
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    test_tiny_keys(&b, "tokenizer.ggml.tokens");
+    gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, TEST_TOKENS);
+    for (uint32_t id = 0; id < TEST_TOKENS; id++) {
+        // What the merges name, control tokens, and else a, b, c …, of which every 26th is the same.
+        static const char *const others[] = { "ab", "abc", "\xC4\xA0", "\xC4\xA0\xC4\xA0", "\xC3\xA2", "\xC4\xA4", "\xC3\xA2\xC4\xA4" };
+        char letter[] = { (char)('a' + id % 26), '\0' };
+        bool is_other = id >= 26 && id - 26 < COUNT_OF(others);
+        gguf_builder_string(&b, is_other ? others[id - 26] : id >= TEST_END ? "<control>" : letter);
+    }
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    test_expect_ids(tokenizer, "letters", "zya", 3, 0, (const int32_t[]){ 25, 24, 0 }, 3);
+    test_expect_ids(tokenizer, "bytes without a token are lost", "a!b", 3, 0, (const int32_t[]){ 0, 1 }, 2);
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+static void stop_ids_come_from_keys_and_texts(void **state)
+{
+    (void)state;
+    tn_model *model = test_tiny_model();
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    uint32_t count;
+    const int32_t *ids = tlm_stop_ids(tokenizer, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(ids[0], TEST_END);    // by its text
+    assert_int_equal(ids[1], TEST_TURN);   // by eos_token_id
+    assert_false(tlm_is_stop(tokenizer, TEST_USER));
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(broken_metadata_is_refused_in_words),
+        cmocka_unit_test(an_unknown_pretokenizer_is_assumed_with_a_warning),
+        cmocka_unit_test(the_lower_of_two_equal_tokens_counts),
+        cmocka_unit_test(stop_ids_come_from_keys_and_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

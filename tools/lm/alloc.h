@@ -1,0 +1,25 @@
+// alloc.h: memory by a tn_allocator. malloc and free are called in alloc.c alone.
+#ifndef TLM_ALLOC_H
+#define TLM_ALLOC_H
+
+#include <stdbool.h>
+#include <tenon/status.h>
+
+// `given`, or the C library's when it is NULL.
+tn_allocator tlm_allocator(const tn_allocator *given);
+
+// Zeroed room for count elements; count 0 is asked as 1. NULL: no memory, or the size wraps.
+void *tlm_alloc(const tn_allocator *allocator, size_t count, size_t bytes);
+void tlm_free(const tn_allocator *allocator, void *pointer);
+
+// Makes room for at least `needed` elements of `bytes` each in *array_pointer (a T **), doubling;
+// *capacity is updated. What was there is kept, what is new is not zeroed. false, and nothing
+// changed, when there is no memory.
+bool tlm_grow(const tn_allocator *allocator, void *array_pointer, size_t *capacity, size_t needed,
+              size_t bytes);
+
+// Copies the caller's struct, which may be older or newer than this library's, into one of ours;
+// NULL gives zeros.
+void tlm_copy_options(void *to, uint32_t to_bytes, const void *options);
+
+#endif

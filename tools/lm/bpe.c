@@ -1,0 +1,311 @@
+// bpe.c: byte-level byte pair encoding. Sennrich et al., arXiv:1508.07909, on bytes instead of
+// characters.
+//
+// A word begins as one symbol a byte. The pair with the best merge becomes one symbol, the leftmost
+// of equals first, until no pair has a merge. Symbols are a linked list and candidate pairs a heap,
+// so a word of n bytes costs n log n.
+#include "bpe.h"
+
+#include "alloc.h"
+#include "byte_alphabet.h"
+#include "error.h"
+#include "pretokenize.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MERGES "tokenizer.ggml.merges"
+
+enum { MOST_MERGES = 1 << 26 };
+
+typedef struct merge {
+    int32_t left, right;   // left TLM_NO_TOKEN: a free place of the table
+    int32_t made;
+    uint32_t rank;   // its place in the file: lower goes first
+} merge;
+
+typedef struct bpe {
+    tn_allocator allocator;
+    tlm_pretokenizer *pretokenizer;
+    int32_t byte_ids[256];   // of the token that is this byte; else the unknown token; else
+                             // TLM_NO_TOKEN, and the byte is lost
+    merge *merges;           // hash table with open addressing, at most half full
+    uint32_t merge_mask;
+} bpe;
+
+// ------------------------------------------------------------------------------------------ merges
+
+static uint32_t merge_slot(const bpe *b, int32_t left, int32_t right)
+{
+    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
+    uint32_t slot = (uint32_t)(hash >> 32) & b->merge_mask;
+    while (b->merges[slot].left != TLM_NO_TOKEN &&
+           (b->merges[slot].left != left || b->merges[slot].right != right))
+        slot = (slot + 1) & b->merge_mask;
+    return slot;
+}
+
+static const merge *find_merge(const bpe *b, int32_t left, int32_t right)
+{
+    const merge *found = &b->merges[merge_slot(b, left, right)];
+    return found->left == TLM_NO_TOKEN ? NULL : found;
+}
+
+// "left right": the letters of bytes have no space among them, so the one past the first byte parts
+// the two.
+static tn_status read_merge(bpe *b, const tlm_vocabulary *v, const char *text, size_t bytes,
+                            uint32_t rank, tn_error *err)
+{
+    const char *space = bytes > 1 ? memchr(text + 1, ' ', bytes - 1) : NULL;
+    if (!space)
+        return tlm_fail(err, TN_E_FILE,
+                        "tokenizer: merge %" PRIu32 " '%.*s' is not two texts with a space between",
+                        rank, (int)(bytes < 80 ? bytes : 80), text);
+    size_t left_bytes = (size_t)(space - text), right_bytes = bytes - left_bytes - 1;
+    int32_t left = tlm_vocabulary_find(v, text, left_bytes);
+    int32_t right = tlm_vocabulary_find(v, space + 1, right_bytes);
+
+    enum { ROOM = 512 };
+    char joined[ROOM],
+        *made_text = left_bytes + right_bytes <= ROOM ? joined : tlm_alloc(&b->allocator, bytes, 1);
+    if (!made_text)
+        return tlm_fail_memory(err, "a merge");
+    memcpy(made_text, text, left_bytes);
+    memcpy(made_text + left_bytes, space + 1, right_bytes);
+    int32_t made = tlm_vocabulary_find(v, made_text, left_bytes + right_bytes);
+    if (made_text != joined)
+        tlm_free(&b->allocator, made_text);
+
+    if (left == TLM_NO_TOKEN || right == TLM_NO_TOKEN || made == TLM_NO_TOKEN)
+        return tlm_fail(err, TN_E_FILE, "tokenizer: merge %" PRIu32 " '%.*s' %s that is no token",
+                        rank, (int)(bytes < 80 ? bytes : 80), text,
+                        made == TLM_NO_TOKEN ? "makes a text" : "joins a text");
+    merge *place = &b->merges[merge_slot(b, left, right)];
+    if (place->left == TLM_NO_TOKEN)   // a merge that is given twice keeps its first rank
+        *place = (merge){ left, right, made, rank };
+    return TN_OK;
+}
+
+static tn_status read_merges(bpe *b, const tlm_vocabulary *v, const tn_model *model, tn_error *err)
+{
+    tn_model_key key = { .size = sizeof key };
+    tn_status status = tn_model_find_key(model, MERGES, &key, err);
+    if (status == TN_E_NOT_FOUND)
+        return tlm_fail(err, TN_E_FILE, "tokenizer: the file has no key " MERGES);
+    if (status != TN_OK)
+        return status;
+    if (key.type != TN_KEY_ARRAY || (key.element_type != TN_KEY_STRING && key.count > 0))
+        return tlm_fail(err, TN_E_FILE, "tokenizer: " MERGES " is no array of strings");
+    if (key.count > MOST_MERGES)
+        return tlm_fail(err, TN_E_FILE,
+                        "tokenizer: " MERGES " has %" PRIu64 " entries, expected at most %d",
+                        key.count, MOST_MERGES);
+
+    uint32_t capacity = 2;
+    while (capacity < key.count * 2)
+        capacity *= 2;
+    b->merge_mask = capacity - 1;
+    b->merges = tlm_alloc(&b->allocator, capacity, sizeof *b->merges);
+    if (!b->merges)
+        return tlm_fail_memory(err, "the merges");
+    for (uint32_t i = 0; i < capacity; i++)
+        b->merges[i].left = TLM_NO_TOKEN;
+    for (uint32_t rank = 0; rank < key.count && status == TN_OK; rank++) {
+        const char *text;
+        size_t bytes;
+        status = tn_model_get_string_at(model, MERGES, rank, &text, &bytes, err);
+        if (status == TN_OK)
+            status = read_merge(b, v, text, bytes, rank, err);
+    }
+    return status;
+}
+
+// ------------------------------------------------------------------------------------------ a word
+
+enum { NOWHERE = UINT32_MAX };
+
+typedef struct symbol {
+    int32_t id;               // TLM_NO_TOKEN: merged into the one on its left
+    uint32_t before, after;   // NOWHERE at the ends
+} symbol;
+
+// A pair that may be merged. It is stale, and skipped, when its symbols are not those it was made
+// for any more.
+typedef struct candidate {
+    const merge *merge;
+    uint32_t left;   // index of the left symbol
+} candidate;
+
+typedef struct encoder {
+    const bpe *bpe;
+    tlm_ids *ids;
+    symbol *symbols;
+    size_t symbol_capacity;
+    candidate *heap;   // heap[i] goes before heap[2 i + 1] and heap[2 i + 2]
+    size_t heap_count, heap_capacity;
+} encoder;
+
+static bool goes_before(const candidate *a, const candidate *b)
+{
+    return a->merge->rank != b->merge->rank ? a->merge->rank < b->merge->rank : a->left < b->left;
+}
+
+static bool push_candidate(encoder *e, uint32_t left)
+{
+    uint32_t right = left == NOWHERE ? NOWHERE : e->symbols[left].after;
+    if (right == NOWHERE)
+        return true;
+    const merge *found = find_merge(e->bpe, e->symbols[left].id, e->symbols[right].id);
+    if (!found)
+        return true;
+    if (!tlm_grow(&e->bpe->allocator, &e->heap, &e->heap_capacity, e->heap_count + 1,
+                  sizeof *e->heap))
+        return false;
+    candidate new = { found, left };
+    size_t place = e->heap_count++;
+    for (; place > 0 && goes_before(&new, &e->heap[(place - 1) / 2]); place = (place - 1) / 2)
+        e->heap[place] = e->heap[(place - 1) / 2];
+    e->heap[place] = new;
+    return true;
+}
+
+static candidate pop_candidate(encoder *e)
+{
+    candidate first = e->heap[0], last = e->heap[--e->heap_count];
+    size_t place = 0;
+    for (size_t child; (child = place * 2 + 1) < e->heap_count; place = child) {
+        if (child + 1 < e->heap_count && goes_before(&e->heap[child + 1], &e->heap[child]))
+            child++;
+        if (!goes_before(&e->heap[child], &last))
+            break;
+        e->heap[place] = e->heap[child];
+    }
+    e->heap[place] = last;
+    return first;
+}
+
+static bool merge_symbols(encoder *e)
+{
+    while (e->heap_count > 0) {
+        candidate c = pop_candidate(e);
+        symbol *left = &e->symbols[c.left];
+        if (left->id != c.merge->left || left->after == NOWHERE ||
+            e->symbols[left->after].id != c.merge->right)
+            continue;
+        symbol *right = &e->symbols[left->after];
+        left->id = c.merge->made;
+        right->id = TLM_NO_TOKEN;
+        left->after = right->after;
+        if (left->after != NOWHERE)
+            e->symbols[left->after].before = c.left;
+        if (!push_candidate(e, left->before) || !push_candidate(e, c.left))
+            return false;
+    }
+    return true;
+}
+
+static tn_status encode_word(void *context, const char *word, size_t bytes, tn_error *err)
+{
+    encoder *e = context;
+    if (bytes >= NOWHERE)
+        return tlm_fail(err, TN_E_ARG, "tokenize: a word of %zu bytes is longer than %u", bytes,
+                        NOWHERE - 1);
+    if (!tlm_grow(&e->bpe->allocator, &e->symbols, &e->symbol_capacity, bytes, sizeof *e->symbols))
+        return tlm_fail_memory(err, "a word");
+    uint32_t count = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        int32_t id = e->bpe->byte_ids[(unsigned char)word[i]];
+        if (id == TLM_NO_TOKEN)
+            continue;
+        e->symbols[count] =
+            (symbol){ id, count - 1, count + 1 };   // before the first: 0 - 1 is NOWHERE
+        count++;
+    }
+    if (count == 0)
+        return TN_OK;
+    e->symbols[count - 1].after = NOWHERE;
+
+    e->heap_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!push_candidate(e, i))
+            return tlm_fail_memory(err, "the pairs of a word");
+    if (!merge_symbols(e))
+        return tlm_fail_memory(err, "the pairs of a word");
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i != NOWHERE && status == TN_OK; i = e->symbols[i].after)
+        status = tlm_ids_add(e->ids, e->symbols[i].id, err);
+    return status;
+}
+
+// ---------------------------------------------------------------------------------------- the kind
+
+static void bpe_destroy(void *state)
+{
+    bpe *b = state;
+    if (!b)
+        return;
+    tn_allocator allocator = b->allocator;
+    tlm_pretokenizer_destroy(b->pretokenizer);
+    tlm_free(&allocator, b->merges);
+    tlm_free(&allocator, b);
+}
+
+static tn_status read_bytes(bpe *b, const tlm_vocabulary *v, const tn_model *model, tn_error *err)
+{
+    int32_t unknown;
+    tn_status status =
+        tlm_vocabulary_read_id(v, model, "tokenizer.ggml.unknown_token_id", &unknown, err);
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char letter[2];
+        size_t length = tlm_byte_letter((unsigned char)byte, letter);
+        int32_t id = tlm_vocabulary_find(v, letter, length);
+        b->byte_ids[byte] = id == TLM_NO_TOKEN ? unknown : id;
+    }
+    return status;
+}
+
+static tn_status bpe_create(const tlm_tokenizer *tokenizer, const tn_model *model, const char *pre,
+                            void **out_state, tn_error *err)
+{
+    *out_state = NULL;
+    bpe *b = tlm_alloc(&tokenizer->allocator, 1, sizeof *b);
+    if (!b)
+        return tlm_fail_memory(err, "the tokenizer");
+    b->allocator = tokenizer->allocator;
+    tn_status status = tlm_pretokenizer_create(pre, &b->allocator, &b->pretokenizer, err);
+    if (status == TN_OK)
+        status = read_bytes(b, &tokenizer->vocabulary, model, err);
+    if (status == TN_OK)
+        status = read_merges(b, &tokenizer->vocabulary, model, err);
+    if (status != TN_OK)
+        bpe_destroy(b);
+    else
+        *out_state = b;
+    return status;
+}
+
+static tn_status bpe_encode(const void *state, const char *text, size_t bytes, tlm_ids *ids,
+                            tn_error *err)
+{
+    const bpe *b = state;
+    encoder e = { .bpe = b, .ids = ids };
+    tn_status status = tlm_pretokenize(b->pretokenizer, text, bytes, encode_word, &e, err);
+    tlm_free(&b->allocator, e.symbols);
+    tlm_free(&b->allocator, e.heap);
+    return status;
+}
+
+static size_t bpe_decode(const tlm_token *token, char *to)
+{
+    return tlm_letters_to_bytes(token->text, token->bytes, to);
+}
+
+const tlm_tokenizer_kind tlm_bpe_kind = {
+    .name = "gpt2",
+    .create = bpe_create,
+    .destroy = bpe_destroy,
+    .encode = bpe_encode,
+    .decode = bpe_decode,
+    .default_pre = "gpt-2",
+    .adds_bos = false,
+};

@@ -1,0 +1,321 @@
+// context.c: a model compiled for devices: graphs for a few batch sizes in one session, and the KV
+// cache's position.
+#include "arch.h"
+
+#include "alloc.h"
+#include "error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// Batch sizes: one token for decoding, the others for prompts. A shorter rest runs in the next
+// larger one.
+static const uint32_t batch_tokens[] = { 1, 32, 512 };
+
+enum {
+    MOST_VARIANTS = sizeof batch_tokens / sizeof batch_tokens[0],
+    DEFAULT_CONTEXT_TOKENS = 4096,
+};
+
+struct tlm_context {
+    tn_allocator allocator;
+    const tlm_architecture *architecture;
+    tlm_hparams hparams;
+    tlm_weights weights;
+    tn_dtype kv_type;
+    uint32_t capacity;   // of the KV cache, in tokens
+    uint32_t position;   // tokens in it
+    bool has_all_logits;
+
+    uint32_t variant_count;
+    uint32_t sizes[MOST_VARIANTS];   // tokens at once, ascending
+    tlm_built built[MOST_VARIANTS];
+    tn_session *session;
+
+    int32_t *positions;       // {largest size}: what is fed
+    int32_t *output_rows;     // {largest size}: 0, 1, …
+    float *logits;            // {V}, or with all logits {V, count} of the largest call so far
+    size_t logits_capacity;   // in floats
+};
+
+// ---------------------------------------------------------------------------------------- creation
+
+static tn_status read_model(tlm_context *c, const tn_model *model, tn_error *err)
+{
+    const char *name;
+    tn_status status = tn_model_get_string(model, "general.architecture", &name, NULL, err);
+    if (status == TN_E_NOT_FOUND)
+        return tlm_fail(err, TN_E_FILE, "model: the file has no key general.architecture");
+    if (status != TN_OK)
+        return status;
+    c->architecture = tlm_architecture_find(name);
+    if (!c->architecture) {
+        char names[128];
+        tlm_architecture_names(names, sizeof names);
+        return tlm_fail(err, TN_E_UNSUPPORTED,
+                        "model: architecture '%.60s' is not known (known: %s)", name, names);
+    }
+    tlm_keys keys = { .model = model, .architecture = c->architecture->name, .err = err };
+    c->architecture->read(&c->hparams, &keys);
+    if (keys.status != TN_OK)
+        return keys.status;
+    return tlm_weights_init(&c->weights, model, &c->hparams, c->architecture->rules,
+                            c->architecture->rule_count, &c->allocator, err);
+}
+
+static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_error *err)
+{
+    const tlm_hparams *p = &c->hparams;
+    if (o->flags & ~(uint32_t)TLM_ALL_LOGITS)
+        return tlm_fail(err, TN_E_ARG, "context: flags 0x%" PRIx32 " are not known", o->flags);
+    c->has_all_logits = o->flags & TLM_ALL_LOGITS;
+
+    c->capacity = o->context_tokens;
+    if (c->capacity == 0)
+        c->capacity =
+            (uint32_t)(p->context_tokens < DEFAULT_CONTEXT_TOKENS ? p->context_tokens
+                                                                  : DEFAULT_CONTEXT_TOKENS);
+    if (c->capacity > p->context_tokens)
+        return tlm_fail(err, TN_E_ARG,
+                        "context: %" PRIu32
+                        " tokens asked, but the model is made for at most %" PRId64,
+                        c->capacity, p->context_tokens);
+
+    c->kv_type = o->kv_type ? o->kv_type : TN_DTYPE_F16;
+    if (c->kv_type != TN_DTYPE_F32 && c->kv_type != TN_DTYPE_F16 && c->kv_type != TN_DTYPE_Q8_0)
+        return tlm_fail(err, TN_E_ARG,
+                        "context: the KV cache cannot be %s, expected F32, F16 or Q8_0",
+                        tn_dtype_name(c->kv_type));
+    if (tn_dtype_bytes(c->kv_type, p->head_dim) == 0)
+        return tlm_fail(
+            err, TN_E_ARG,
+            "context: a KV cache of %s needs heads of whole blocks, but they have %" PRId64 " dims",
+            tn_dtype_name(c->kv_type), p->head_dim);
+    return TN_OK;
+}
+
+static tn_status build_variants(tlm_context *c, tn_error *err)
+{
+    tn_status status = TN_OK;
+    while (c->variant_count < MOST_VARIANTS && status == TN_OK) {
+        uint32_t i = c->variant_count, size = batch_tokens[i];
+        if (i > 0 && c->sizes[i - 1] == c->capacity)
+            break;
+        c->sizes[i] = size < c->capacity ? size : c->capacity;
+        tlm_variant variant = {
+            .hparams = &c->hparams,
+            .weights = &c->weights,
+            .tokens = c->sizes[i],
+            .capacity = c->capacity,
+            .kv_type = c->kv_type,
+            .has_all_rows = c->has_all_logits,
+        };
+        status = tlm_build(c->architecture, &variant, &c->allocator, &c->built[i], err);
+        c->variant_count += status == TN_OK;
+    }
+    return status;
+}
+
+static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_context_options *o,
+                                tn_error *err)
+{
+    const tn_graph *graphs[MOST_VARIANTS];
+    for (uint32_t i = 0; i < c->variant_count; i++)
+        graphs[i] = c->built[i].graph;
+    tn_session_options options = {
+        .size = sizeof options,
+        .device_count = o->device_count,
+        .devices = o->devices,
+        .allocator = &c->allocator,
+    };
+    return tn_session_create(runtime, graphs, c->variant_count, &options, &c->session, err);
+}
+
+static tn_status create_buffers(tlm_context *c, tn_error *err)
+{
+    uint32_t largest = c->sizes[c->variant_count - 1];
+    c->positions = tlm_alloc(&c->allocator, largest, sizeof *c->positions);
+    c->output_rows = tlm_alloc(&c->allocator, largest, sizeof *c->output_rows);
+    if (!c->positions || !c->output_rows ||
+        !tlm_grow(&c->allocator, &c->logits, &c->logits_capacity, (size_t)c->hparams.vocabulary,
+                  sizeof *c->logits))
+        return tlm_fail_memory(err, "the logits");
+    for (uint32_t i = 0; i < largest; i++)
+        c->output_rows[i] = (int32_t)i;
+    return TN_OK;
+}
+
+tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
+                             const tlm_context_options *options, tlm_context **out_context,
+                             tn_error *err)
+{
+    tlm_context_options given;
+    tlm_copy_options(&given, sizeof given, options);
+    tn_allocator allocator = tlm_allocator(given.allocator);
+    *out_context = NULL;
+    tlm_context *c = tlm_alloc(&allocator, 1, sizeof *c);
+    if (!c)
+        return tlm_fail_memory(err, "the context");
+    c->allocator = allocator;
+
+    tn_status status = read_model(c, model, err);
+    if (status == TN_OK)
+        status = apply_options(c, &given, err);
+    if (status == TN_OK)
+        status = build_variants(c, err);
+    if (status == TN_OK)
+        status = create_session(c, runtime, &given, err);
+    if (status == TN_OK)
+        status = create_buffers(c, err);
+    if (status != TN_OK) {
+        tlm_context_destroy(c);
+        return status;
+    }
+    *out_context = c;
+    return tlm_succeed(err);
+}
+
+void tlm_context_destroy(tlm_context *context)
+{
+    if (!context)
+        return;
+    tn_allocator allocator = context->allocator;
+    tn_session_destroy(context->session);
+    for (uint32_t i = 0; i < context->variant_count; i++)
+        tn_graph_destroy(context->built[i].graph);
+    tlm_weights_finish(&context->weights);
+    tlm_free(&allocator, context->positions);
+    tlm_free(&allocator, context->output_rows);
+    tlm_free(&allocator, context->logits);
+    tlm_free(&allocator, context);
+}
+
+// ----------------------------------------------------------------------------------------- running
+
+// Runs `count` ids, at most the largest size, in the smallest program that takes them. logits: {V}
+// after the last, or with all logits {V, count}; NULL where they are not wanted.
+static tn_status eval_chunk(tlm_context *c, const int32_t *ids, uint32_t count, float *logits,
+                            tn_error *err)
+{
+    uint32_t i = 0;
+    while (c->sizes[i] < count)
+        i++;
+    const tlm_built *built = &c->built[i];
+    int32_t rows = (int32_t)count, kv_len = (int32_t)(c->position + count), last = rows - 1;
+    for (uint32_t t = 0; t < count; t++)
+        c->positions[t] = (int32_t)(c->position + t);
+
+    uint64_t bytes = (uint64_t)count * sizeof *ids;
+    tn_feed feeds[] = {
+        {built->tokens,       ids,                                        bytes        },
+        { built->position,    c->positions,                               bytes        },
+        { built->kv_len,      &kv_len,                                    sizeof kv_len},
+        { built->output_rows, c->has_all_logits ? c->output_rows : &last,
+         c->has_all_logits ? bytes : sizeof last                                       },
+        { built->rows,        &rows,                                      sizeof rows  },
+    };
+    uint32_t feed_count = sizeof feeds / sizeof feeds[0] - (tn_value_is_none(built->rows) ? 1 : 0);
+    tn_status status = tn_session_run(c->session, i, feeds, feed_count, err);
+    if (status != TN_OK || !logits)
+        return status;
+    uint64_t row_bytes = (uint64_t)c->hparams.vocabulary * sizeof *logits;
+    return tn_session_read(c->session, i, built->logits, logits,
+                           c->has_all_logits ? row_bytes * count : row_bytes, err);
+}
+
+static tn_status check_ids(const tlm_context *c, const int32_t *ids, uint32_t count, tn_error *err)
+{
+    if (count == 0)
+        return tlm_fail(err, TN_E_ARG, "eval: no ids were given");
+    if (count > c->capacity - c->position)
+        return tlm_fail(err, TN_E_DATA,
+                        "eval: %" PRIu32 " tokens do not fit after the %" PRIu32
+                        " there are: the context has room for %" PRIu32,
+                        count, c->position, c->capacity);
+    for (uint32_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= c->hparams.vocabulary)
+            return tlm_fail(err, TN_E_DATA,
+                            "eval: id %" PRIu32 " of %" PRIu32 " is %" PRId32
+                            ", but the ids are 0 to %" PRId64,
+                            i, count, ids[i], c->hparams.vocabulary - 1);
+    return TN_OK;
+}
+
+tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
+                   const float **out_logits, tn_error *err)
+{
+    tlm_context *c = context;
+    *out_logits = NULL;
+    tn_status status = check_ids(c, ids, count, err);
+    if (status != TN_OK)
+        return status;
+    size_t row = (size_t)c->hparams.vocabulary, floats = row;
+    bool fits = !c->has_all_logits || !__builtin_mul_overflow(row, count, &floats);
+    if (!fits ||
+        !tlm_grow(&c->allocator, &c->logits, &c->logits_capacity, floats, sizeof *c->logits))
+        return tlm_fail_memory(err, "the logits");
+
+    uint32_t before = c->position, largest = c->sizes[c->variant_count - 1];
+    for (uint32_t done = 0, chunk; done < count && status == TN_OK; done += chunk) {
+        chunk = count - done < largest ? count - done : largest;
+        float *logits = c->has_all_logits       ? c->logits + done * row
+                        : done + chunk == count ? c->logits
+                                                : NULL;
+        status = eval_chunk(c, ids + done, chunk, logits, err);
+        c->position += chunk;
+    }
+    if (status != TN_OK) {
+        c->position = before;
+        return status;
+    }
+    *out_logits = c->logits;
+    return tlm_succeed(err);
+}
+
+uint32_t tlm_context_position(const tlm_context *context)
+{
+    return context->position;
+}
+
+tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *err)
+{
+    if (position > context->position)
+        return tlm_fail(err, TN_E_ARG,
+                        "rewind: position %" PRIu32 " is ahead of the %" PRIu32 " tokens there are",
+                        position, context->position);
+    context->position = position;
+    return tlm_succeed(err);
+}
+
+tn_status tlm_context_reset(tlm_context *context, tn_error *err)
+{
+    tn_status status = tn_session_reset(context->session, err);
+    if (status == TN_OK)
+        context->position = 0;
+    return status;
+}
+
+void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info)
+{
+    const tlm_hparams *p = &context->hparams;
+    tlm_context_info info = {
+        .size = out_info->size,
+        .context_tokens = context->capacity,
+        .model_context_tokens = (uint32_t)p->context_tokens,
+        .vocabulary = (uint32_t)p->vocabulary,
+        .layers = (uint32_t)p->layers,
+        .kv_type = context->kv_type,
+        .architecture = context->architecture->name,
+    };
+    memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);
+}
+
+const tn_session *tlm_context_session(const tlm_context *context)
+{
+    return context->session;
+}
+
+void tlm_context_memory(const tlm_context *context, tn_memory_report *out_report)
+{
+    tn_session_memory(context->session, out_report);
+}

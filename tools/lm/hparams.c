@@ -1,0 +1,185 @@
+// hparams.c: reading a model's numbers, believing none of them.
+#include "hparams.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 160 };
+
+static void full_name(const tlm_keys *keys, const char *name, char to[NAME_BYTES])
+{
+    snprintf(to, NAME_BYTES, "%s.%s", keys->architecture, name);
+}
+
+void tlm_keys_fail(tlm_keys *keys, tn_status status, const char *format, ...)
+{
+    if (keys->status != TN_OK)
+        return;
+    char text[sizeof keys->err->text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    keys->status = tlm_fail(keys->err, status, "model: %s", text);
+}
+
+static int64_t read_integer(tlm_keys *keys, const char *name, int64_t low, int64_t high,
+                            int64_t otherwise, bool is_required)
+{
+    char full[NAME_BYTES];
+    full_name(keys, name, full);
+    int64_t value = otherwise;
+    if (keys->status != TN_OK)
+        return low;
+    tn_status status = tn_model_get_i64(keys->model, full, &value, keys->err);
+    if (status == TN_E_NOT_FOUND && !is_required)
+        return otherwise;
+    if (status == TN_E_NOT_FOUND)
+        tlm_keys_fail(keys, TN_E_FILE,
+                      "the file has no key %s, expected a number from %" PRId64 " to %" PRId64,
+                      full, low, high);
+    else if (status != TN_OK)
+        keys->status = status;
+    else if (value < low || value > high)
+        tlm_keys_fail(keys, TN_E_FILE, "%s is %" PRId64 ", expected %" PRId64 " to %" PRId64, full,
+                      value, low, high);
+    return keys->status == TN_OK ? value : low;
+}
+
+static double read_number(tlm_keys *keys, const char *name, double low, double high,
+                          double otherwise, bool is_required)
+{
+    char full[NAME_BYTES];
+    full_name(keys, name, full);
+    double value = otherwise;
+    if (keys->status != TN_OK)
+        return low;
+    tn_status status = tn_model_get_f64(keys->model, full, &value, keys->err);
+    if (status == TN_E_NOT_FOUND && !is_required)
+        return otherwise;
+    if (status == TN_E_NOT_FOUND)
+        tlm_keys_fail(keys, TN_E_FILE, "the file has no key %s, expected a number from %g to %g",
+                      full, low, high);
+    else if (status != TN_OK)
+        keys->status = status;
+    else if (!(value >= low && value <= high))   // NaN fails
+        tlm_keys_fail(keys, TN_E_FILE, "%s is %g, expected %g to %g", full, value, low, high);
+    return keys->status == TN_OK ? value : low;
+}
+
+int64_t tlm_keys_integer(tlm_keys *keys, const char *name, int64_t low, int64_t high)
+{
+    return read_integer(keys, name, low, high, low, true);
+}
+
+int64_t tlm_keys_integer_or(tlm_keys *keys, const char *name, int64_t low, int64_t high,
+                            int64_t otherwise)
+{
+    return read_integer(keys, name, low, high, otherwise, false);
+}
+
+double tlm_keys_number(tlm_keys *keys, const char *name, double low, double high)
+{
+    return read_number(keys, name, low, high, low, true);
+}
+
+double tlm_keys_number_or(tlm_keys *keys, const char *name, double low, double high,
+                          double otherwise)
+{
+    return read_number(keys, name, low, high, otherwise, false);
+}
+
+const char *tlm_keys_text_or(tlm_keys *keys, const char *name, const char *otherwise)
+{
+    char full[NAME_BYTES];
+    full_name(keys, name, full);
+    const char *text = otherwise;
+    if (keys->status != TN_OK)
+        return otherwise;
+    tn_status status = tn_model_get_string(keys->model, full, &text, NULL, keys->err);
+    if (status != TN_OK && status != TN_E_NOT_FOUND)
+        keys->status = status;
+    return status == TN_OK ? text : otherwise;
+}
+
+// The number of tokens: that of the tokenizer, and vocab_size where the file has no tokenizer.
+static int64_t read_vocabulary(tlm_keys *keys)
+{
+    enum { MOST = INT32_MAX };
+    tn_model_key tokens = { .size = sizeof tokens };
+    if (keys->status != TN_OK)
+        return 1;
+    if (tn_model_find_key(keys->model, "tokenizer.ggml.tokens", &tokens, NULL) != TN_OK)
+        return tlm_keys_integer(keys, "vocab_size", 1, MOST);
+    if (tokens.type != TN_KEY_ARRAY || tokens.count < 1 || tokens.count > MOST)
+        tlm_keys_fail(keys, TN_E_FILE, "tokenizer.ggml.tokens is not an array of 1 to %d tokens",
+                      MOST);
+    return keys->status == TN_OK ? (int64_t)tokens.count : 1;
+}
+
+static void read_heads(tlm_hparams *p, tlm_keys *keys)
+{
+    const char *a = keys->architecture;
+    p->heads = tlm_keys_integer(keys, "attention.head_count", 1, 1 << 16);
+    p->kv_heads = tlm_keys_integer_or(keys, "attention.head_count_kv", 1, 1 << 16, p->heads);
+    if (keys->status == TN_OK && p->heads % p->kv_heads != 0)
+        tlm_keys_fail(keys, TN_E_FILE,
+                      "%s.attention.head_count is %" PRId64
+                      ", expected a multiple of head_count_kv, which is %" PRId64,
+                      a, p->heads, p->kv_heads);
+    p->head_dim = tlm_keys_integer_or(keys, "attention.key_length", 1, 1 << 16, 0);
+    if (keys->status == TN_OK && p->head_dim == 0) {
+        if (p->embedding % p->heads != 0)
+            tlm_keys_fail(keys, TN_E_FILE,
+                          "%s.embedding_length is %" PRId64
+                          ", expected a multiple of attention.head_count, which is %" PRId64,
+                          a, p->embedding, p->heads);
+        p->head_dim = p->embedding / p->heads;
+    }
+    int64_t value_dim =
+        tlm_keys_integer_or(keys, "attention.value_length", 1, 1 << 16, p->head_dim);
+    if (keys->status == TN_OK && value_dim != p->head_dim)
+        tlm_keys_fail(keys, TN_E_UNSUPPORTED,
+                      "%s.attention.value_length is %" PRId64 ", expected %" PRId64 " as keys have",
+                      a, value_dim, p->head_dim);
+}
+
+static void read_rope(tlm_hparams *p, tlm_keys *keys)
+{
+    const char *a = keys->architecture;
+    p->rot_dims = tlm_keys_integer_or(keys, "rope.dimension_count", 2, 1 << 16, p->head_dim);
+    if (keys->status == TN_OK && (p->rot_dims % 2 != 0 || p->rot_dims > p->head_dim))
+        tlm_keys_fail(keys, TN_E_FILE,
+                      "%s.rope.dimension_count is %" PRId64
+                      ", expected an even number up to %" PRId64,
+                      a, p->rot_dims, p->head_dim);
+    p->rope_base = (float)tlm_keys_number_or(keys, "rope.freq_base", 1, 1e12, 10000);
+    const char *scaling = tlm_keys_text_or(keys, "rope.scaling.type", "none");
+    p->rope_scale = 1;
+    if (strcmp(scaling, "linear") == 0)
+        p->rope_scale = (float)(1 / tlm_keys_number(keys, "rope.scaling.factor", 1e-3, 1e6));
+    else if (strcmp(scaling, "none") != 0)
+        tlm_keys_fail(keys, TN_E_UNSUPPORTED,
+                      "%s.rope.scaling.type is '%.40s', expected none or linear", a, scaling);
+}
+
+void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
+{
+    tlm_hparams *p = hparams;
+    *p = (tlm_hparams){ 0 };
+    p->vocabulary = read_vocabulary(keys);
+    p->context_tokens = tlm_keys_integer(keys, "context_length", 1, 1 << 30);
+    p->embedding = tlm_keys_integer(keys, "embedding_length", 1, 1 << 20);
+    p->layers = tlm_keys_integer(keys, "block_count", 1, 1000);
+    p->feed_forward = tlm_keys_integer(keys, "feed_forward_length", 1, 1 << 24);
+    p->rms_eps = (float)tlm_keys_number(keys, "attention.layer_norm_rms_epsilon", 0, 1);
+    read_heads(p, keys);
+    read_rope(p, keys);
+    if (tlm_keys_integer_or(keys, "expert_count", 0, 1 << 20, 0) > 0)
+        tlm_keys_fail(keys, TN_E_UNSUPPORTED, "%s.expert_count: mixtures of experts are not known",
+                      keys->architecture);
+}

@@ -1,0 +1,126 @@
+// special.c: cutting special tokens out of a text.
+//
+// The tokens are kept in the order of their bytes, so those that begin with the text at hand are a
+// range that narrows with each byte: the work per place is the longest match times the logarithm of
+// their number, however many there are.
+#include "tokenizer.h"
+
+#include "alloc.h"
+#include "error.h"
+
+#include <string.h>
+
+static bool is_special(const tlm_token *token)
+{
+    return token->bytes > 0 &&
+           (token->type == TLM_TOKEN_CONTROL || token->type == TLM_TOKEN_UNKNOWN ||
+            token->type == TLM_TOKEN_USER_DEFINED);
+}
+
+static bool is_before(const tlm_vocabulary *v, int32_t a, int32_t b)
+{
+    const tlm_token *x = &v->tokens[a], *y = &v->tokens[b];
+    int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
+    if (order != 0)
+        return order < 0;
+    return x->bytes != y->bytes ? x->bytes < y->bytes : a < b;
+}
+
+// Heap sort: no recursion and no memory, however the file orders its tokens.
+static void sink(const tlm_vocabulary *v, int32_t *ids, uint32_t root, uint32_t count)
+{
+    for (uint32_t child; (child = root * 2 + 1) < count; root = child) {
+        if (child + 1 < count && is_before(v, ids[child], ids[child + 1]))
+            child++;
+        if (!is_before(v, ids[root], ids[child]))
+            return;
+        int32_t swap = ids[root];
+        ids[root] = ids[child];
+        ids[child] = swap;
+    }
+}
+
+static void sort(const tlm_vocabulary *v, int32_t *ids, uint32_t count)
+{
+    for (uint32_t root = count / 2; root-- > 0;)
+        sink(v, ids, root, count);
+    for (uint32_t end = count; end-- > 1;) {
+        int32_t swap = ids[0];
+        ids[0] = ids[end];
+        ids[end] = swap;
+        sink(v, ids, 0, end);
+    }
+}
+
+tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabulary, tn_error *err)
+{
+    uint32_t count = 0;
+    for (int32_t id = 0; id < vocabulary->count; id++)
+        count += is_special(&vocabulary->tokens[id]);
+    specials->ids = tlm_alloc(&vocabulary->allocator, count, sizeof *specials->ids);
+    if (!specials->ids)
+        return tlm_fail_memory(err, "the special tokens");
+    for (int32_t id = 0; id < vocabulary->count; id++)
+        if (is_special(&vocabulary->tokens[id]))
+            specials->ids[specials->count++] = id;
+    sort(vocabulary, specials->ids, specials->count);
+    return TN_OK;
+}
+
+void tlm_specials_finish(tlm_specials *specials, const tlm_vocabulary *vocabulary)
+{
+    if (specials->ids)
+        tlm_free(&vocabulary->allocator, specials->ids);
+    *specials = (tlm_specials){ 0 };
+}
+
+// The first of ids[from..to) whose byte at `depth` is at least `byte`; all of them agree before it.
+static uint32_t first_from(const tlm_vocabulary *v, const int32_t *ids, uint32_t from, uint32_t to,
+                           size_t depth, unsigned byte)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        const tlm_token *token = &v->tokens[ids[middle]];
+        if (token->bytes <= depth || (unsigned char)token->text[depth] < byte)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+// The longest special token that text begins with.
+static int32_t find_at_begin(const tlm_specials *s, const tlm_vocabulary *v, const char *text,
+                             size_t bytes, bool is_plain)
+{
+    int32_t best = TLM_NO_TOKEN;
+    uint32_t from = 0, to = s->count;
+    for (size_t depth = 0; depth < bytes; depth++) {
+        unsigned byte = (unsigned char)text[depth];
+        from = first_from(v, s->ids, from, to, depth, byte);
+        to = first_from(v, s->ids, from, to, depth, byte + 1);
+        if (from == to)
+            break;
+        for (uint32_t i = from; i < to && v->tokens[s->ids[i]].bytes == depth + 1; i++) {
+            if (is_plain && v->tokens[s->ids[i]].type != TLM_TOKEN_USER_DEFINED)
+                continue;
+            best = s->ids[i];   // of equals, the lowest id comes first
+            break;
+        }
+    }
+    return best;
+}
+
+int32_t tlm_specials_find(const tlm_specials *specials, const tlm_vocabulary *vocabulary,
+                          const char *text, size_t bytes, bool is_plain, size_t *out_begin)
+{
+    for (size_t begin = 0; begin < bytes && specials->count > 0; begin++) {
+        int32_t id = find_at_begin(specials, vocabulary, text + begin, bytes - begin, is_plain);
+        if (id != TLM_NO_TOKEN) {
+            *out_begin = begin;
+            return id;
+        }
+    }
+    *out_begin = bytes;
+    return TLM_NO_TOKEN;
+}

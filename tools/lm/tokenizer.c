@@ -1,0 +1,287 @@
+// tokenizer.c: a tokenizer as a whole: what the file says about it, text to ids, ids to bytes.
+#include "tokenizer.h"
+
+#include "alloc.h"
+#include "bpe.h"
+#include "error.h"
+#include "pretokenize.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX "tokenizer.ggml."
+
+static const tlm_tokenizer_kind *const kinds[] = {
+#define KIND(kind) &kind,
+#include "tokenizer_kinds.def"
+};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+// ---------------------------------------------------------------------------------------- creation
+
+static tn_status find_kind(tlm_tokenizer *t, const tn_model *model, tn_error *err)
+{
+    const char *name;
+    tn_status status = tn_model_get_string(model, PREFIX "model", &name, NULL, err);
+    if (status == TN_E_NOT_FOUND)
+        return tlm_fail(err, TN_E_FILE, "tokenizer: the file has no key " PREFIX "model");
+    if (status != TN_OK)
+        return status;
+    for (uint32_t i = 0; i < KINDS; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            t->kind = kinds[i];
+    if (!t->kind)
+        return tlm_fail(err, TN_E_UNSUPPORTED,
+                        "tokenizer: " PREFIX "model is '%s', which is not known (known: gpt2)",
+                        name);
+    return TN_OK;
+}
+
+// The pre-tokenizer: that of the options, else of the file, else an assumption with a warning.
+static tn_status find_pre(tlm_tokenizer *t, const tn_model *model, const char *asked,
+                          const char **out_pre, tn_error *err)
+{
+    const char *pre = NULL;
+    if (asked && !tlm_pretokenizer_is_known(asked))
+        return tlm_fail(err, TN_E_ARG, "tokenizer: no pre-tokenizer is called '%s'", asked);
+    *out_pre = asked;
+    if (asked)
+        return TN_OK;
+    tn_status status = tn_model_get_string(model, PREFIX "pre", &pre, NULL, err);
+    if (status != TN_OK && status != TN_E_NOT_FOUND)
+        return status;
+    *out_pre = pre;
+    if (pre && tlm_pretokenizer_is_known(pre))
+        return TN_OK;
+    *out_pre = t->kind->default_pre;
+    if (pre)
+        snprintf(t->warning, sizeof t->warning,
+                 "the file's pre-tokenizer '%.60s' is not known, '%s' is assumed; name another one "
+                 "to change that",
+                 pre, t->kind->default_pre);
+    else
+        snprintf(
+            t->warning, sizeof t->warning,
+            "the file names no pre-tokenizer, '%s' is assumed; name another one to change that",
+            t->kind->default_pre);
+    return TN_OK;
+}
+
+static tn_status read_flag(const tn_model *model, const char *key, bool otherwise, bool *out,
+                           tn_error *err)
+{
+    *out = otherwise;
+    tn_status status = tn_model_get_bool(model, key, out, err);
+    return status == TN_E_NOT_FOUND ? TN_OK : status;
+}
+
+static tn_status read_ends(tlm_tokenizer *t, const tn_model *model, tn_error *err)
+{
+    tn_status status =
+        tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "bos_token_id", &t->bos_id, err);
+    if (status == TN_OK)
+        status =
+            tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "eos_token_id", &t->eos_id, err);
+    if (status == TN_OK)
+        status = read_flag(model, PREFIX "add_bos_token", t->kind->adds_bos, &t->adds_bos, err);
+    if (status == TN_OK)
+        status = read_flag(model, PREFIX "add_eos_token", false, &t->adds_eos, err);
+    if (status != TN_OK)
+        return status;
+    if (t->adds_bos && t->bos_id == TLM_NO_TOKEN)
+        return tlm_fail(err, TN_E_FILE,
+                        "tokenizer: " PREFIX
+                        "add_bos_token is true, but the file has no key " PREFIX "bos_token_id");
+    if (t->adds_eos && t->eos_id == TLM_NO_TOKEN)
+        return tlm_fail(err, TN_E_FILE,
+                        "tokenizer: " PREFIX
+                        "add_eos_token is true, but the file has no key " PREFIX "eos_token_id");
+    return TN_OK;
+}
+
+// Decodes every token once, so that reading one is a lookup.
+static tn_status decode_tokens(tlm_tokenizer *t, tn_error *err)
+{
+    const tlm_vocabulary *v = &t->vocabulary;
+    size_t room = 0;
+    for (int32_t id = 0; id < v->count; id++)
+        room += v->tokens[id].bytes;   // cannot wrap: the texts lie in one file
+    t->pieces = tlm_alloc(&t->allocator, room, 1);
+    t->piece_ends = tlm_alloc(&t->allocator, (size_t)v->count, sizeof *t->piece_ends);
+    if (!t->pieces || !t->piece_ends)
+        return tlm_fail_memory(err, "the decoded tokens");
+    size_t end = 0;
+    for (int32_t id = 0; id < v->count; id++) {
+        const tlm_token *token = &v->tokens[id];
+        size_t bytes = token->bytes;
+        if (token->type == TLM_TOKEN_NORMAL || token->type == TLM_TOKEN_UNUSED ||
+            token->type == TLM_TOKEN_BYTE)
+            bytes = t->kind->decode(token, t->pieces + end);
+        else
+            memcpy(t->pieces + end, token->text, bytes);
+        end += bytes;
+        t->piece_ends[id] = end;
+        t->longest_piece = bytes > t->longest_piece ? bytes : t->longest_piece;
+    }
+    return TN_OK;
+}
+
+tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_options *options,
+                               tlm_tokenizer **out_tokenizer, tn_error *err)
+{
+    tlm_tokenizer_options given;
+    tlm_copy_options(&given, sizeof given, options);
+    tn_allocator allocator = tlm_allocator(given.allocator);
+    *out_tokenizer = NULL;
+    tlm_tokenizer *t = tlm_alloc(&allocator, 1, sizeof *t);
+    if (!t)
+        return tlm_fail_memory(err, "the tokenizer");
+    t->allocator = allocator;
+
+    const char *pre = NULL;
+    tn_status status = find_kind(t, model, err);
+    if (status == TN_OK)
+        status = tlm_vocabulary_init(&t->vocabulary, model, &allocator, err);
+    if (status == TN_OK)
+        status = find_pre(t, model, given.pre, &pre, err);
+    if (status == TN_OK)
+        status = t->kind->create(t, model, pre, &t->state, err);
+    if (status == TN_OK)
+        status = read_ends(t, model, err);
+    if (status == TN_OK)
+        status = tlm_specials_init(&t->specials, &t->vocabulary, err);
+    if (status == TN_OK)
+        status = tlm_stops_init(&t->stops, &t->vocabulary, model, err);
+    if (status == TN_OK)
+        status = decode_tokens(t, err);
+    if (status != TN_OK) {
+        tlm_tokenizer_destroy(t);
+        return status;
+    }
+    *out_tokenizer = t;
+    return tlm_succeed(err);
+}
+
+void tlm_tokenizer_destroy(tlm_tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    tn_allocator allocator = tokenizer->allocator;
+    if (tokenizer->kind)
+        tokenizer->kind->destroy(tokenizer->state);
+    tlm_stops_finish(&tokenizer->stops, &tokenizer->vocabulary);
+    tlm_specials_finish(&tokenizer->specials, &tokenizer->vocabulary);
+    tlm_vocabulary_finish(&tokenizer->vocabulary);
+    tlm_free(&allocator, tokenizer->pieces);
+    tlm_free(&allocator, tokenizer->piece_ends);
+    tlm_free(&allocator, tokenizer);
+}
+
+const char *tlm_tokenizer_warning(const tlm_tokenizer *tokenizer)
+{
+    return tokenizer->warning;
+}
+
+// ------------------------------------------------------------------------------------- text to ids
+
+tn_status tlm_ids_add(tlm_ids *ids, int32_t id, tn_error *err)
+{
+    if (ids->count == UINT32_MAX)
+        return tlm_fail(err, TN_E_ARG, "tokenize: the text makes more than %" PRIu32 " tokens",
+                        UINT32_MAX);
+    if (!tlm_grow(&ids->allocator, &ids->ids, &ids->capacity, ids->count + 1, sizeof *ids->ids))
+        return tlm_fail_memory(err, "the ids");
+    ids->ids[ids->count++] = id;
+    return TN_OK;
+}
+
+static tn_status encode_text(const tlm_tokenizer *t, const char *text, size_t bytes, bool is_plain,
+                             tlm_ids *ids, tn_error *err)
+{
+    tn_status status = TN_OK;
+    while (bytes > 0 && status == TN_OK) {
+        size_t begin;
+        int32_t special =
+            tlm_specials_find(&t->specials, &t->vocabulary, text, bytes, is_plain, &begin);
+        if (begin > 0)
+            status = t->kind->encode(t->state, text, begin, ids, err);
+        if (special != TLM_NO_TOKEN && status == TN_OK)
+            status = tlm_ids_add(ids, special, err);
+        size_t done = begin + (special == TLM_NO_TOKEN ? 0 : t->vocabulary.tokens[special].bytes);
+        text += done;
+        bytes -= done;
+    }
+    return status;
+}
+
+tn_status tlm_tokenize(const tlm_tokenizer *tokenizer, const char *text, size_t bytes,
+                       uint32_t flags, int32_t **out_ids, uint32_t *out_count, tn_error *err)
+{
+    *out_ids = NULL;
+    *out_count = 0;
+    if (flags & ~(uint32_t)(TLM_TEXT_PLAIN | TLM_TEXT_CONTINUES))
+        return tlm_fail(err, TN_E_ARG, "tokenize: flags 0x%" PRIx32 " are not known", flags);
+    tlm_ids ids = { .allocator = tokenizer->allocator };
+    bool is_whole = !(flags & TLM_TEXT_CONTINUES);
+    tn_status status = TN_OK;
+    if (!tlm_grow(&ids.allocator, &ids.ids, &ids.capacity, 1, sizeof *ids.ids))
+        status = tlm_fail_memory(err, "the ids");
+    if (status == TN_OK && is_whole && tokenizer->adds_bos)
+        status = tlm_ids_add(&ids, tokenizer->bos_id, err);
+    if (status == TN_OK)
+        status = encode_text(tokenizer, text, bytes, flags & TLM_TEXT_PLAIN, &ids, err);
+    if (status == TN_OK && is_whole && tokenizer->adds_eos)
+        status = tlm_ids_add(&ids, tokenizer->eos_id, err);
+    if (status != TN_OK) {
+        tlm_free(&ids.allocator, ids.ids);
+        return status;
+    }
+    *out_ids = ids.ids;
+    *out_count = (uint32_t)ids.count;
+    return tlm_succeed(err);
+}
+
+void tlm_ids_free(const tlm_tokenizer *tokenizer, int32_t *ids)
+{
+    tlm_free(&tokenizer->allocator, ids);
+}
+
+// -------------------------------------------------------------------------------------- the tokens
+
+int32_t tlm_token_count(const tlm_tokenizer *tokenizer)
+{
+    return tokenizer->vocabulary.count;
+}
+
+const char *tlm_token_text(const tlm_tokenizer *tokenizer, int32_t id, size_t *out_bytes)
+{
+    *out_bytes = 0;
+    if (!tlm_vocabulary_has(&tokenizer->vocabulary, id))
+        return "";
+    size_t begin = id > 0 ? tokenizer->piece_ends[id - 1] : 0;
+    *out_bytes = tokenizer->piece_ends[id] - begin;
+    return tokenizer->pieces + begin;
+}
+
+uint32_t tlm_token_type(const tlm_tokenizer *tokenizer, int32_t id)
+{
+    return tlm_vocabulary_has(&tokenizer->vocabulary, id) ? tokenizer->vocabulary.tokens[id].type
+                                                          : 0;
+}
+
+int32_t tlm_bos_id(const tlm_tokenizer *tokenizer)
+{
+    return tokenizer->bos_id;
+}
+
+int32_t tlm_eos_id(const tlm_tokenizer *tokenizer)
+{
+    return tokenizer->eos_id;
+}
+
+bool tlm_adds_bos(const tlm_tokenizer *tokenizer)
+{
+    return tokenizer->adds_bos;
+}

@@ -1,0 +1,152 @@
+// weights.c: finding a model's tensors, and refusing those that are not as the architecture
+// expects.
+#include "weights.h"
+
+#include "alloc.h"
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool is_per_layer;
+} slots[TLM_SLOTS] = {
+#define GLOBAL(slot, name) [TLM_##slot] = { name, false },
+#define LAYER(slot, name) [TLM_##slot] = { name, true },
+#include "tensors.def"
+};
+
+enum { NAME_BYTES = 64, DIMS_BYTES = 128 };
+
+// "blk.%u.attn_q.weight" and 3: "blk.3.attn_q.weight".
+static void name_of(tlm_slot slot, uint32_t layer, char to[NAME_BYTES])
+{
+    const char *name = slots[slot].name, *mark = strstr(name, "%u");
+    if (mark)
+        snprintf(to, NAME_BYTES, "%.*s%" PRIu32 "%s", (int)(mark - name), name, layer, mark + 2);
+    else
+        snprintf(to, NAME_BYTES, "%s", name);
+}
+
+static int64_t dim_of(const tlm_hparams *p, tlm_dim dim)
+{
+    switch (dim) {
+    case TLM_DIM_NONE: return 1;
+    case TLM_DIM_EMBEDDING: return p->embedding;
+    case TLM_DIM_VOCABULARY: return p->vocabulary;
+    case TLM_DIM_HEADS: return p->head_dim * p->heads;
+    case TLM_DIM_KV_HEADS: return p->head_dim * p->kv_heads;
+    case TLM_DIM_FEED_FORWARD: return p->feed_forward;
+    case TLM_DIM_HALF_ROT: return p->rot_dims / 2;
+    }
+    return 0;
+}
+
+static void print_dims(char to[DIMS_BYTES], const int64_t *dims, uint32_t rank)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < rank && used < DIMS_BYTES; i++) {
+        int length = snprintf(to + used, DIMS_BYTES - used, "%s%" PRId64, i ? ", " : "", dims[i]);
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
+static tn_status check(const tn_model_tensor *t, const tlm_tensor_rule *rule, const tlm_hparams *p,
+                       tn_error *err)
+{
+    int64_t dims[2] = { dim_of(p, rule->dims[0]), dim_of(p, rule->dims[1]) };
+    uint32_t rank = rule->dims[1] == TLM_DIM_NONE ? 1 : 2;
+    bool fits = t->dims[0] == dims[0] && t->dims[1] == dims[1];
+    for (uint32_t i = 2; i < t->rank; i++)
+        fits = fits && t->dims[i] == 1;
+    if (!fits) {
+        char found[DIMS_BYTES] = "", expected[DIMS_BYTES] = "";
+        print_dims(found, t->dims, t->rank);
+        print_dims(expected, dims, rank);
+        return tlm_fail(err, TN_E_FILE, "model: tensor '%s' has dims {%s}, expected {%s}", t->name,
+                        found, expected);
+    }
+    if (rank == 1 && t->dtype != TN_DTYPE_F32)
+        return tlm_fail(err, TN_E_FILE, "model: tensor '%s' is %s, expected F32", t->name,
+                        tn_dtype_name(t->dtype));
+    return TN_OK;
+}
+
+static tn_status find(tlm_weights *w, const tn_model *model, const tlm_hparams *p,
+                      const tlm_tensor_rule *rule, uint32_t layer, uint32_t *found_count,
+                      tn_error *err)
+{
+    char name[NAME_BYTES];
+    name_of(rule->slot, layer, name);
+    tn_model_tensor *t = &w->tensors[(size_t)layer * TLM_SLOTS + rule->slot];
+    t->size = sizeof *t;
+    tn_status status = tn_model_find_tensor(model, name, t, err);
+    if (status == TN_E_NOT_FOUND) {
+        *t = (tn_model_tensor){ 0 };
+        if (rule->is_optional)
+            return TN_OK;
+        return tlm_fail(err, TN_E_FILE, "model: the file has no tensor '%s'", name);
+    }
+    if (status != TN_OK)
+        return status;
+    ++*found_count;
+    return check(t, rule, p, err);
+}
+
+static bool is_used(const tlm_weights *w, const tlm_hparams *p, const char *name)
+{
+    for (size_t i = 0; i < (size_t)p->layers * TLM_SLOTS; i++)
+        if (w->tensors[i].data && strcmp(w->tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// Names the first tensor that no rule asked for.
+static tn_status fail_unused(const tlm_weights *w, const tn_model *model, const tlm_hparams *p,
+                             uint32_t tensor_count, tn_error *err)
+{
+    for (uint32_t i = 0; i < tensor_count; i++) {
+        tn_model_tensor t = { .size = sizeof t };
+        tn_status status = tn_model_tensor_at(model, i, &t, err);
+        if (status != TN_OK)
+            return status;
+        if (!is_used(w, p, t.name))
+            return tlm_fail(err, TN_E_UNSUPPORTED,
+                            "model: tensor '%s' has no place in this architecture", t.name);
+    }
+    return tlm_fail(err, TN_E_FILE, "model: the file has a tensor twice");
+}
+
+tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
+                           const tlm_tensor_rule *rules, uint32_t rule_count,
+                           const tn_allocator *allocator, tn_error *err)
+{
+    *weights = (tlm_weights){ .allocator = *allocator };
+    weights->tensors =
+        tlm_alloc(allocator, (size_t)hparams->layers * TLM_SLOTS, sizeof *weights->tensors);
+    if (!weights->tensors)
+        return tlm_fail_memory(err, "the list of tensors");
+    tn_status status = TN_OK;
+    uint32_t found_count = 0;
+    for (uint32_t r = 0; r < rule_count; r++) {
+        uint32_t layers = slots[rules[r].slot].is_per_layer ? (uint32_t)hparams->layers : 1;
+        for (uint32_t layer = 0; layer < layers && status == TN_OK; layer++)
+            status = find(weights, model, hparams, &rules[r], layer, &found_count, err);
+    }
+    tn_model_info info = { .size = sizeof info };
+    tn_model_describe(model, &info);
+    if (status == TN_OK && found_count != info.tensor_count)
+        status = fail_unused(weights, model, hparams, info.tensor_count, err);
+    if (status != TN_OK)
+        tlm_weights_finish(weights);
+    return status;
+}
+
+void tlm_weights_finish(tlm_weights *weights)
+{
+    if (weights->tensors)
+        tlm_free(&weights->allocator, weights->tensors);
+    *weights = (tlm_weights){ 0 };
+}

@@ -1,0 +1,73 @@
+// devices.c: tenon devices
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli.h"
+
+typedef struct devices_options {
+    cli_common common;
+    bool json;
+} devices_options;
+
+static const cli_option options[] = {
+    CLI_COMMON_OPTIONS,
+    { "json", 0, CLI_FLAG, NULL, offsetof(devices_options, json), 0, 0, "print JSON" },
+};
+
+static const char *kind_name(uint32_t kind)
+{
+    static const char *const names[] = { "unknown", "cpu", "gpu", "integrated gpu", "accelerator", "software" };
+    return kind < sizeof names / sizeof *names ? names[kind] : names[0];
+}
+
+static void print_text(const tn_runtime *runtime)
+{
+    for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
+        tn_device_info info = { .size = sizeof info };
+        tn_device_describe(tn_runtime_device(runtime, i), &info);
+        printf("%-10s %-14s %8.1f GiB  %s\n", info.name, kind_name(info.kind), (double)info.memory_bytes / (1 << 30), info.description);
+    }
+}
+
+static int print_json(const tn_runtime *runtime)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
+        tn_device_info info = { .size = sizeof info };
+        tn_device_describe(tn_runtime_device(runtime, i), &info);
+        json_array_append_new(list, json_pack("{ss ss ss ss ss sI sf}", "name", info.name, "kind", kind_name(info.kind), "description",
+                                              info.description, "driver", info.driver, "plugin", info.plugin, "memory_bytes",
+                                              (json_int_t)info.memory_bytes, "flops_per_s", info.flops_per_s));
+    }
+    json_t *root = json_pack("{si so}", "schema_version", 1, "devices", list);
+    int failed = json_dumpf(root, stdout, JSON_COMPACT);
+    json_decref(root);
+    putchar('\n');
+    return failed ? cli_fail(CLI_FAILED, "the list of devices cannot be printed") : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    devices_options given = { 0 };
+    tn_runtime *runtime = NULL;
+    int count, code = cli_parse(&cli_devices_command, argc, argv, &given, 0, 0, &count);
+    if (code >= 0)
+        return code;
+    code = cli_start(&given.common, &runtime);
+    if (code == CLI_OK && given.json)
+        code = print_json(runtime);
+    else if (code == CLI_OK)
+        print_text(runtime);
+    if (code == CLI_OK && tn_runtime_device_count(runtime) == 0)
+        code = cli_fail(CLI_NO_DEVICE, "no plugin offers a device, see tenon plugins --why");
+    tn_runtime_destroy(runtime);
+    free(given.common.plugins.items);
+    free(given.common.settings.items);
+    return code == CLI_OK ? cli_end_output() : code;
+}
+
+const cli_command cli_devices_command = {
+    "devices", "[options]", "Lists the devices of all plugins", "", options, sizeof options / sizeof *options, run,
+};

@@ -1,0 +1,67 @@
+// message.c: lines on stderr, and exit codes.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static void say(const char *format, va_list arguments)
+{
+    fflush(stdout);
+    fputs("tenon: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int cli_fail(int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+static int exit_code(tn_status status)
+{
+    switch (status) {
+    case TN_OK:
+        return CLI_OK;
+    case TN_E_ARG:
+        return CLI_USAGE;
+    case TN_E_UNSUPPORTED:
+    case TN_E_NOT_FOUND:
+        return CLI_NO_DEVICE;
+    case TN_E_PLUGIN:
+        return CLI_PLUGIN;
+    case TN_E_HOST_MEMORY:
+    case TN_E_DEVICE_MEMORY:
+        return CLI_MEMORY;
+    case TN_E_FILE:
+    case TN_E_IO:
+        return CLI_FILE;
+    default:
+        return CLI_FAILED;
+    }
+}
+
+int cli_fail_status(const tn_error *err)
+{
+    return cli_fail(exit_code(err->status), "%s", err->text);
+}
+
+int cli_end_output(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return cli_fail(CLI_FAILED, "standard output cannot be written: %s", strerror(errno));
+    return CLI_OK;
+}

@@ -1,0 +1,123 @@
+// options.c: one table of options gives the parser and the help.
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
+
+static int show_help(const cli_command *command)
+{
+    printf("usage: tenon %s %s\n\n%s.\n%s%s\n", command->name, command->synopsis, command->summary, *command->details ? "\n" : "", command->details);
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        char left[64], letter[4] = "";
+        if (option->letter)
+            snprintf(letter, sizeof letter, "-%c,", option->letter);
+        snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name, option->argument ? " " : "", option->argument ? option->argument : "");
+        printf("  %-26s %s\n", left, option->help);
+    }
+    printf("  %-26s %s\n", "-h, --help", "this text");
+    return cli_end_output();
+}
+
+// The locale never matters: the program does not call setlocale.
+static bool read_number(const cli_option *option, const char *text, double *out_real, int64_t *out_whole)
+{
+    char *end;
+    errno = 0;
+    *out_real = strtod(text, &end);
+    bool is_read = end != text && !*end && isfinite(*out_real);
+    if (option->kind == CLI_NUMBER && is_read) {
+        *out_whole = strtoll(text, &end, 10);
+        is_read = !*end && errno == 0;
+    }
+    if (is_read && *out_real >= option->least && *out_real <= option->most)
+        return true;
+    cli_fail(CLI_USAGE, "--%s '%s': a %snumber from %g to %g is expected", option->name, text, option->kind == CLI_NUMBER ? "whole " : "",
+             option->least, option->most);
+    return false;
+}
+
+static bool store(const cli_option *option, const char *text, void *fields, int argc)
+{
+    char *field = (char *)fields + option->offset;
+    double real;
+    int64_t whole;
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)field = true;
+        return true;
+    case CLI_TEXT:
+        *(const char **)field = text;
+        return true;
+    case CLI_LIST: {
+        cli_list *list = (cli_list *)field;
+        if (!list->items && !(list->items = calloc((size_t)argc, sizeof *list->items)))
+            return cli_fail(CLI_MEMORY, "not enough memory for the options"), false;
+        list->items[list->count++] = text;
+        return true;
+    }
+    case CLI_NUMBER:
+        return read_number(option, text, &real, &whole) && (*(int64_t *)field = whole, true);
+    case CLI_REAL:
+        return read_number(option, text, &real, &whole) && (*(double *)field = real, true);
+    }
+    return false;
+}
+
+static int fail_unknown(const cli_command *command, const char *word)
+{
+    const char *names[MAX_OPTIONS];
+    for (uint32_t i = 0; i < command->option_count; i++)
+        names[i] = command->options[i].name;
+    char given[64];
+    snprintf(given, sizeof given, "%s", word + strspn(word, "-"));
+    given[strcspn(given, "=")] = 0;
+    const char *near = cli_nearest(given, names, command->option_count);
+    return near ? cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?", command->name, word, near)
+                : cli_fail(CLI_USAGE, "%s: there is no option '%s', see tenon %s --help", command->name, word, command->name);
+}
+
+int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most, int *out_count)
+{
+    struct option longs[MAX_OPTIONS + 2] = { { "help", no_argument, NULL, 'h' } };
+    char shorts[2 * MAX_OPTIONS + 4] = ":h";
+    size_t used = 2;
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        longs[i + 1] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, FIRST_LONG + (int)i };
+        if (option->letter) {
+            shorts[used++] = option->letter;
+            if (option->argument)
+                shorts[used++] = ':';
+        }
+    }
+    shorts[used] = 0;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        if (c == 'h')
+            return show_help(command);
+        if (c == ':')
+            return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name, argv[optind - 1]);
+        if (c == '?')
+            return fail_unknown(command, argv[optind - 1]);
+        const cli_option *option = NULL;
+        for (uint32_t i = 0; i < command->option_count && !option; i++)
+            if (c == FIRST_LONG + (int)i || c == command->options[i].letter)
+                option = &command->options[i];
+        if (!option || !store(option, optarg, fields, argc))
+            return CLI_USAGE;
+    }
+    int count = argc - optind;
+    if (count < least || count > most)
+        return cli_fail(CLI_USAGE, "%s takes %s, see tenon %s --help", command->name, command->synopsis, command->name);
+    for (int i = 0; i < count; i++)
+        argv[1 + i] = argv[optind + i];
+    *out_count = count;
+    return -1;
+}

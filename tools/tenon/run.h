@@ -1,0 +1,40 @@
+// run.h: shared by run.c and run_json.c.
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include <tenon/lm.h>
+
+#include "cli.h"
+
+typedef struct run_options {
+    cli_common common;
+    const char *devices, *kv_type, *tokens;
+    int64_t ctx, max_tokens, top_k, seed;   // seed -1 = random
+    double temperature, top_p, min_p;
+    bool greedy, ignore_eos, json;
+} run_options;
+
+typedef struct run_state {
+    const run_options *given;
+    tn_model *model;
+    tn_runtime *runtime;
+    tn_device **devices;
+    tlm_tokenizer *tokenizer;
+    tlm_context *context;
+    tlm_sampler *sampler;
+    tlm_stream *stream;
+    int32_t *prompt;
+    uint32_t prompt_count;
+    int32_t *tokens;            // made, without the stop id
+    uint32_t token_count, decoded_count;
+    char *text;                 // of tokens, with --json
+    size_t text_bytes;
+    int32_t top_ids[10];        // at the last prompt position, before samplers
+    float top_logits[10];
+    uint32_t top_count;
+    double load_ms, prefill_ms, decode_ms;
+} run_state;
+
+int run_print_json(const run_state *state);
+
+#endif

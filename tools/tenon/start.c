@@ -1,0 +1,133 @@
+// start.c: runtime, devices, model and standard input, as the subcommands ask for them.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { PATH_BYTES = 4096, READ_BYTES = 1 << 16 };
+
+static void log_line(void *context, int32_t level, const char *text)
+{
+    (void)context;
+    if (level <= TN_LOG_WARNING)
+        cli_note("%s%s", level == TN_LOG_WARNING ? "warning: " : "", text);
+}
+
+int cli_start(const cli_common *common, tn_runtime **out_runtime)
+{
+    tn_error err = { 0 };
+    tn_runtime_options options = {
+        .size = sizeof options,
+        .threads = (uint32_t)common->threads,
+        .plugin_paths = common->plugins.items,
+        .plugin_path_count = common->plugins.count,
+        .settings = common->settings.items,
+        .setting_count = common->settings.count,
+        .config = common->config,
+        .log = log_line,
+    };
+    return tn_runtime_create(&options, out_runtime, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
+}
+
+static int fail_device(const tn_runtime *runtime, const char *name)
+{
+    char known[512] = "";
+    for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
+        tn_device_info info = { .size = sizeof info };
+        tn_device_describe(tn_runtime_device(runtime, i), &info);
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", info.name);
+    }
+    return cli_fail(CLI_NO_DEVICE, "there is no device '%s'; there are: %s", name, *known ? known : "none, see tenon plugins --why");
+}
+
+int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices, uint32_t *out_count)
+{
+    *out_devices = NULL;
+    *out_count = 0;
+    if (!names)
+        return CLI_OK;
+    size_t most = 1;
+    for (const char *at = names; *at; at++)
+        most += *at == ',';
+    tn_device **devices = calloc(most, sizeof *devices);
+    char *copy = strdup(names);
+    int code = devices && copy ? CLI_OK : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
+    uint32_t count = 0;
+    for (char *rest = copy, *name; code == CLI_OK && (name = strsep(&rest, ","));) {
+        devices[count] = tn_runtime_find_device(runtime, name);
+        if (!devices[count++])
+            code = fail_device(runtime, name);
+    }
+    free(copy);
+    if (code != CLI_OK) {
+        free(devices);
+        return code;
+    }
+    *out_devices = devices;
+    *out_count = count;
+    return CLI_OK;
+}
+
+// <prefix>/share/tenon/models/NAME.gguf, where libtenon is <prefix>/lib[/…]/libtenon.so: the build has the same folders.
+static bool find_embedded(const char *name, char *path, size_t room)
+{
+    Dl_info info;
+    if (strchr(name, '/') || !dladdr((void *)(uintptr_t)tn_version, &info) || !info.dli_fname)
+        return false;
+    char *library = realpath(info.dli_fname, NULL);
+    bool is_found = false;
+    for (int up = 0; up < 3 && library && !is_found; up++) {
+        char *slash = strrchr(library, '/');
+        if (!slash)
+            break;
+        *slash = 0;
+        int n = snprintf(path, room, "%s/share/tenon/models/%s.gguf", library, name);
+        is_found = n > 0 && (size_t)n < room && access(path, R_OK) == 0;
+    }
+    free(library);
+    return is_found;
+}
+
+int cli_open_model(const char *name, tn_model **out_model)
+{
+    tn_error err = { 0 };
+    char path[PATH_BYTES];
+    if (access(name, F_OK) != 0 && find_embedded(name, path, sizeof path))
+        name = path;
+    return tn_model_open(name, NULL, out_model, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
+}
+
+int cli_read_stdin(char **out_text, size_t *out_bytes)
+{
+    char *text = NULL;
+    size_t used = 0, room = 0;
+    *out_text = NULL;
+    *out_bytes = 0;
+    for (;;) {
+        if (room - used < READ_BYTES) {
+            room = room ? 2 * room : 2 * (size_t)READ_BYTES;
+            char *larger = realloc(text, room);
+            if (!larger) {
+                free(text);
+                return cli_fail(CLI_MEMORY, "not enough memory for %zu bytes of standard input", room);
+            }
+            text = larger;
+        }
+        size_t n = fread(text + used, 1, READ_BYTES, stdin);
+        used += n;
+        if (n < READ_BYTES && ferror(stdin)) {
+            free(text);
+            return cli_fail(CLI_FILE, "standard input cannot be read: %s", strerror(errno));
+        }
+        if (n < READ_BYTES && feof(stdin))
+            break;
+    }
+    *out_text = text;
+    *out_bytes = used;
+    return CLI_OK;
+}
