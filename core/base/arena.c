@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -27,19 +28,22 @@ void tni_arena_finish(tni_arena *arena)
     arena->first = NULL;
 }
 
-// The newest block is the first; one that is too full is left as it is, a large piece gets a block of its own behind it.
+// The first block is the one that pieces are taken from. A piece larger than the next block would be gets a block of its
+// own behind it, so that the rest of the first is not lost.
 static tni_arena_block *add_block(tni_arena *arena, size_t least)
 {
-    size_t bytes = arena->block_bytes > least ? arena->block_bytes : least;
-    size_t total;
+    bool is_large = least > arena->block_bytes;
+    size_t bytes = is_large ? least : arena->block_bytes, total;
     if (!tni_add_size(bytes, sizeof(tni_arena_block), &total))
         return NULL;
     tni_arena_block *block = tni_alloc(&arena->allocator, total);
     if (!block)
         return NULL;
-    *block = (tni_arena_block){ .next = arena->first, .bytes = bytes };
-    arena->first = block;
-    if (arena->block_bytes < LARGEST_BLOCK_BYTES)
+    *block = (tni_arena_block){ .bytes = bytes };
+    tni_arena_block **link = is_large && arena->first ? &arena->first->next : &arena->first;
+    block->next = *link;
+    *link = block;
+    if (!is_large && arena->block_bytes < LARGEST_BLOCK_BYTES)
         arena->block_bytes *= 2;
     return block;
 }

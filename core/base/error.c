@@ -7,6 +7,8 @@
 
 #include "base/macros.h"
 
+enum { LONGEST_TEXT = 6144 };   // a path of PATH_MAX and a sentence around it
+
 void tni_copy_text(char *to, size_t room, const char *text)
 {
     if (!room)
@@ -21,14 +23,32 @@ void tni_copy_text(char *to, size_t room, const char *text)
     to[n] = 0;
 }
 
+// A sentence that is too long, by a long path say, loses its middle: what begins and what ends it tells the most.
+static void shorten(char *to, size_t room, const char *text)
+{
+    static const char gap[] = "\u2026";
+    size_t bytes = strlen(text), head = room / 3;
+    if (bytes < room) {
+        memcpy(to, text, bytes + 1);
+        return;
+    }
+    tni_copy_text(to, head, text);
+    head = strlen(to);
+    const char *tail = text + bytes - (room - head - sizeof gap);
+    while (((unsigned char)*tail & 0xc0) == 0x80)
+        tail++;
+    memcpy(to + head, gap, sizeof gap - 1);
+    strcpy(to + head + sizeof gap - 1, tail);
+}
+
 tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments)
 {
+    char text[LONGEST_TEXT];
     if (!err)
         return status;
-    char text[2 * sizeof err->text];
     vsnprintf(text, sizeof text, format, arguments);
     err->status = status;
-    tni_copy_text(err->text, sizeof err->text, text);
+    shorten(err->text, sizeof err->text, text);
     return status;
 }
 

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <tenon/status.h>
 
-// Writes the sentence and answers `status`, so that a failing path is one line. err may be NULL. A text that is too long is
-// cut at a character's border. [any]
+// Writes the sentence and answers `status`, so that a failing path is one line. err may be NULL. A text that is too long
+// loses its middle, at the borders of characters. [any]
 tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
 

@@ -11,9 +11,11 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+enum { READ_ALIGNMENT = 4096 };   // as a mapping has it: offsets in the file keep their alignment in memory
+
 static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_error *err)
 {
-    unsigned char *data = tni_alloc(&map->allocator, map->bytes);
+    unsigned char *data = map->allocator.alloc(map->allocator.context, map->bytes, READ_ALIGNMENT);
     if (!data)
         return tni_fail_memory(err, path, map->bytes);
     for (size_t done = 0; done < map->bytes;) {

@@ -1,4 +1,4 @@
-// bind.c: gives a program its addresses. Every job is made here, so that a run only fills in lengths.
+// bind.c: gives a program its addresses. Every job is made here; a run only fills in lengths.
 #include "program.h"
 
 cpu_bound *cpu_bound_from(tnp_bound *bound)
@@ -12,18 +12,23 @@ cpu_device *cpu_bound_device(const cpu_bound *bound)
     return bound->program->device;
 }
 
-tnp_status cpu_bound_locate(const cpu_bound *bound, const tnp_update *update, char **out, tnp_error *err)
+tnp_status cpu_bound_locate(const cpu_bound *bound, const tnp_update *update, char **out,
+                            tnp_error *err)
 {
     const cpu_program *program = bound->program;
     if (update->storage >= program->storage_count || !bound->places[update->storage].address)
-        return cpu_error(err, TNP_E_ARG, "submit: an update of storage %u, which is not bound", update->storage);
+        return cpu_error(err, TNP_E_ARG, "submit: an update of storage %u, which is not bound",
+                         update->storage);
     const cpu_place *place = &bound->places[update->storage];
     uint64_t bytes = program->storages[update->storage].bytes;
     if (place->is_read_only)
-        return cpu_error(err, TNP_E_ARG, "submit: an update of storage %u, which may only be read", update->storage);
+        return cpu_error(err, TNP_E_ARG, "submit: an update of storage %u, which may only be read",
+                         update->storage);
     if (update->offset > bytes || update->bytes > bytes - update->offset)
-        return cpu_error(err, TNP_E_ARG, "submit: an update of %u bytes from %llu, storage %u has %llu", update->bytes,
-                        (unsigned long long)update->offset, update->storage, (unsigned long long)bytes);
+        return cpu_error(err, TNP_E_ARG,
+                         "submit: an update of %u bytes from %llu, storage %u has %llu",
+                         update->bytes, (unsigned long long)update->offset, update->storage,
+                         (unsigned long long)bytes);
     *out = place->address + update->offset;
     return TNP_OK;
 }
@@ -37,25 +42,30 @@ static const cpu_step *step_of_unit(const cpu_program *program, uint32_t unit, u
     return NULL;
 }
 
-static tnp_status place_storage(cpu_bound *bound, const tnp_binding *binding, const cpu_buffer *buffer, tnp_error *err)
+static tnp_status place_storage(cpu_bound *bound, const tnp_binding *binding,
+                                const cpu_buffer *buffer, tnp_error *err)
 {
     const cpu_program *program = bound->program;
     if (binding->index >= program->storage_count)
-        return cpu_error(err, TNP_E_ARG, "bind: storage %u, the slice has %u", binding->index, program->storage_count);
+        return cpu_error(err, TNP_E_ARG, "bind: storage %u, the slice has %u", binding->index,
+                         program->storage_count);
     const cpu_storage *storage = &program->storages[binding->index];
     cpu_place *place = &bound->places[binding->index];
     if (binding->bytes < storage->bytes)
         return cpu_error(err, TNP_E_ARG, "bind: %llu bytes for storage %u, which has %llu",
-                        (unsigned long long)binding->bytes, binding->index, (unsigned long long)storage->bytes);
+                         (unsigned long long)binding->bytes, binding->index,
+                         (unsigned long long)storage->bytes);
     if (place->address)
         return cpu_error(err, TNP_E_ARG, "bind: storage %u is bound twice", binding->index);
     if (buffer->is_read_only && storage->is_written)
-        return cpu_error(err, TNP_E_ARG, "bind: storage %u is written, its buffer may only be read", binding->index);
+        return cpu_error(err, TNP_E_ARG, "bind: storage %u is written, its buffer may only be read",
+                         binding->index);
     *place = (cpu_place){ buffer->data + binding->offset, buffer->is_read_only };
     return TNP_OK;
 }
 
-static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding, const cpu_buffer *buffer, tnp_error *err)
+static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding,
+                                const cpu_buffer *buffer, tnp_error *err)
 {
     uint32_t index;
     if (binding->index >= bound->program->unit_count)
@@ -65,13 +75,17 @@ static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding, co
     if (!step)
         return TNP_OK;   // nobody sees what the unit makes, so it is not run
     if (binding->bytes < step->scratch_bytes)
-        return cpu_error(err, TNP_E_ARG, "bind: %llu bytes of scratch for '%s', which asked for %llu",
-                        (unsigned long long)binding->bytes, step->name, (unsigned long long)step->scratch_bytes);
+        return cpu_error(err, TNP_E_ARG,
+                         "bind: %llu bytes of scratch for '%s', which asked for %llu",
+                         (unsigned long long)binding->bytes, step->name,
+                         (unsigned long long)step->scratch_bytes);
     if (buffer->is_read_only)
-        return cpu_error(err, TNP_E_ARG, "bind: scratch of '%s' in a buffer that may only be read", step->name);
+        return cpu_error(err, TNP_E_ARG, "bind: scratch of '%s' in a buffer that may only be read",
+                         step->name);
     char *address = buffer->data + binding->offset;
     uintptr_t past = (uintptr_t)address % CPU_SCRATCH_ALIGNMENT;
-    bound->steps[index].job.scratch = past == 0 ? address : address + (CPU_SCRATCH_ALIGNMENT - past);
+    bound->steps[index].job.scratch =
+        past == 0 ? address : address + (CPU_SCRATCH_ALIGNMENT - past);
     return TNP_OK;
 }
 
@@ -80,10 +94,12 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
     tnp_binding binding;
     uint64_t end;
     if (!TNP_TAKE(&binding, what))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "bind: a binding asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "bind: a binding asks for what this plugin does not know");
     const cpu_buffer *buffer = cpu_buffer_from(binding.buffer);
     if (!buffer || buffer->device->instance != bound->program->device->instance)
-        return cpu_error(err, TNP_E_ARG, "bind: binding of %u names no buffer of this instance", binding.index);
+        return cpu_error(err, TNP_E_ARG, "bind: binding of %u names no buffer of this instance",
+                         binding.index);
     if (!cpu_add(binding.offset, binding.bytes, &end) || end > buffer->bytes)
         return cpu_error(err, TNP_E_ARG, "bind: %llu bytes from %llu, the buffer has %llu",
                         (unsigned long long)binding.bytes, (unsigned long long)binding.offset,
@@ -94,7 +110,8 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
     case TNP_BIND_SCRATCH:
         return place_scratch(bound, &binding, buffer, err);
     case TNP_BIND_PACKED:
-        return cpu_error(err, TNP_E_ARG, "bind: a pack of unit %u, this plugin asked for none", binding.index);
+        return cpu_error(err, TNP_E_ARG, "bind: a pack of unit %u, this plugin asked for none",
+                         binding.index);
     default:
         return cpu_error(err, TNP_E_UNSUPPORTED, "bind: a binding of kind %u", binding.kind);
     }
@@ -106,7 +123,8 @@ static char *address_of(const cpu_bound *bound, const cpu_value *value)
 }
 
 // An output may touch an operand's bytes only where the op allows it, and then element by element.
-static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input, tnp_error *err)
+static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input,
+                                tnp_error *err)
 {
     const cpu_value *in = &bound->program->values[step->inputs[input]];
     const cpu_value *out = &bound->program->values[step->output];
@@ -117,8 +135,9 @@ static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, ui
         return TNP_OK;
     if (cpu_value_is_apart(in, (uintptr_t)in_address, out, (uintptr_t)out_address))
         return TNP_OK;
-    return cpu_error(err, TNP_E_ARG, "bind: the output of '%s' (%s) overlaps input %u, which it may not overwrite",
-                    step->name, step->op_name, input);
+    return cpu_error(err, TNP_E_ARG,
+                     "bind: the output of '%s' (%s) overlaps input %u, which it may not overwrite",
+                     step->name, step->op_name, input);
 }
 
 static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
@@ -133,7 +152,8 @@ static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
     job->kernels = program->device->instance->kernels;
     job->options = &program->device->instance->options;
     if (step->scratch_bytes > 0 && !job->scratch)
-        return cpu_error(err, TNP_E_ARG, "bind: no scratch for '%s' (%s)", step->name, step->op_name);
+        return cpu_error(err, TNP_E_ARG, "bind: no scratch for '%s' (%s)", step->name,
+                         step->op_name);
     for (uint32_t i = 0; i < step->input_count; i++) {
         if (step->inputs[i] == TNP_NONE)
             continue;
@@ -186,7 +206,8 @@ tnp_status cpu_bind(tnp_program *handle, const tnp_bind *what, tnp_bound **out, 
                     cpu_add(steps, places, &bytes) && cpu_add(bytes, sizeof(cpu_bound), &bytes);
     cpu_bound *bound = does_fit ? cpu_alloc(instance, bytes) : NULL;
     if (!bound)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "bind: no memory for %u steps", program->step_count);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "bind: no memory for %u steps",
+                         program->step_count);
     *bound = (cpu_bound){
         .tag = CPU_TAG_BOUND,
         .is_traced = (how.flags & TNP_BIND_TRACE) != 0,

@@ -7,24 +7,28 @@ cpu_buffer *cpu_buffer_from(tnp_buffer *buffer)
     return b && b->tag == CPU_TAG_BUFFER ? b : NULL;
 }
 
-tnp_status cpu_buffer_alloc(tnp_device *handle, const tnp_alloc *what, tnp_buffer **out, tnp_error *err)
+tnp_status cpu_buffer_alloc(tnp_device *handle, const tnp_alloc *what, tnp_buffer **out,
+                            tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_alloc how;
     if (!device)
         return cpu_error(err, TNP_E_ARG, "buffer_alloc: not a device of this plugin");
     if (!TNP_TAKE(&how, what) || TNP_ALIEN(how.flags, 0))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "buffer_alloc: asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "buffer_alloc: asks for what this plugin does not know");
     if (how.memory != 0 || how.bytes == 0)
-        return cpu_error(err, TNP_E_ARG, "buffer_alloc: %llu bytes of memory %u; there is only memory 0",
-                        (unsigned long long)how.bytes, how.memory);
+        return cpu_error(err, TNP_E_ARG,
+                         "buffer_alloc: %llu bytes of memory %u; there is only memory 0",
+                         (unsigned long long)how.bytes, how.memory);
     if (cpu_device_is_lost(device))
         return cpu_error_lost(err);
 
     cpu_instance *instance = device->instance;
     cpu_buffer *buffer = cpu_alloc(instance, sizeof *buffer);
     if (!buffer)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "buffer_alloc: no memory for %zu bytes", sizeof *buffer);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "buffer_alloc: no memory for %zu bytes",
+                         sizeof *buffer);
     *buffer = (cpu_buffer){
         .tag = CPU_TAG_BUFFER,
         .device = device,
@@ -40,24 +44,30 @@ tnp_status cpu_buffer_alloc(tnp_device *handle, const tnp_alloc *what, tnp_buffe
     return TNP_OK;
 }
 
-tnp_status cpu_buffer_import(tnp_device *handle, const tnp_import *what, tnp_buffer **out, tnp_error *err)
+tnp_status cpu_buffer_import(tnp_device *handle, const tnp_import *what, tnp_buffer **out,
+                             tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_import how;
     uint64_t end;
     if (!device)
         return cpu_error(err, TNP_E_ARG, "buffer_import: not a device of this plugin");
-    if (!TNP_TAKE(&how, what) || TNP_ALIEN(how.flags, TNP_IMPORT_READ_ONLY) || how.kind != TNP_IMPORT_HOST)
+    if (!TNP_TAKE(&how, what) || TNP_ALIEN(how.flags, TNP_IMPORT_READ_ONLY) ||
+        how.kind != TNP_IMPORT_HOST)
         return cpu_error(err, TNP_E_UNSUPPORTED, "buffer_import: only host memory can be imported");
-    if (how.memory != 0 || how.handle == 0 || how.bytes == 0 || !cpu_add(how.handle, how.bytes, &end))
-        return cpu_error(err, TNP_E_ARG, "buffer_import: %llu bytes at 0x%llx of memory %u are no range of memory 0",
-                        (unsigned long long)how.bytes, (unsigned long long)how.handle, how.memory);
+    if (how.memory != 0 || how.handle == 0 || how.bytes == 0 ||
+        !cpu_add(how.handle, how.bytes, &end))
+        return cpu_error(
+            err, TNP_E_ARG,
+            "buffer_import: %llu bytes at 0x%llx of memory %u are no range of memory 0",
+            (unsigned long long)how.bytes, (unsigned long long)how.handle, how.memory);
     if (cpu_device_is_lost(device))
         return cpu_error_lost(err);
 
     cpu_buffer *buffer = cpu_alloc(device->instance, sizeof *buffer);
     if (!buffer)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "buffer_import: no memory for %zu bytes", sizeof *buffer);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "buffer_import: no memory for %zu bytes",
+                         sizeof *buffer);
     *buffer = (cpu_buffer){
         .tag = CPU_TAG_BUFFER,
         .is_imported = true,

@@ -1,4 +1,4 @@
-// claim.c: which nodes of a slice this plugin takes. Each claim is one node: an op here runs as it stands.
+// claim.c: which nodes of a slice this plugin takes. Each claim is one node.
 #include "machine.h"
 #include "node.h"
 #include "program.h"
@@ -12,7 +12,8 @@ static void use_likely_dims(const tnp_slice *slice, const cpu_value *value, cpu_
         if (value->extent[d] == 0)
             continue;
         const tnp_value *length = slice->values[value->extent[d] - 1];
-        if (TNP_HAS(tnp_value, length, likely) && length->likely > 0 && length->likely < tensor->dims[d])
+        if (TNP_HAS(tnp_value, length, likely) && length->likely > 0 &&
+            length->likely < tensor->dims[d])
             tensor->dims[d] = length->likely;
     }
 }
@@ -30,8 +31,8 @@ static double cost_of(const cpu_device *device, const tnp_slice *slice, const cp
 }
 
 // Tells the sink that the node is taken.
-static const char *take(const cpu_device *device, const tnp_slice *slice, uint32_t index, const cpu_node *node,
-                        const tnp_claim_sink *sink)
+static const char *take(const cpu_device *device, const tnp_slice *slice, uint32_t index,
+                        const cpu_node *node, const tnp_claim_sink *sink)
 {
     tnp_in_place in_place[CPU_MAX_INPUTS];
     uint32_t in_place_count = 0;
@@ -59,14 +60,16 @@ static const char *take(const cpu_device *device, const tnp_slice *slice, uint32
     return NULL;
 }
 
-tnp_status cpu_claim(tnp_device *handle, const tnp_slice *what, const tnp_claim_sink *sink, tnp_error *err)
+tnp_status cpu_claim(tnp_device *handle, const tnp_slice *what, const tnp_claim_sink *sink,
+                     tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_slice slice;
     if (!device)
         return cpu_error(err, TNP_E_ARG, "claim: not a device of this plugin");
     if (!TNP_TAKE(&slice, what))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "claim: the slice has a property that this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "claim: the slice has a property that this plugin does not know");
     for (uint32_t i = 0; i < slice.node_count; i++) {
         cpu_node node;
         const char *reason = cpu_node_read(device, &slice, i, &node);

@@ -1,4 +1,5 @@
-// compile.c: makes a program of the units chosen. All of it lies in one allocation, and nothing of the caller's is kept.
+// compile.c: makes a program of the units chosen. All of it lies in one allocation, and nothing of
+// the caller's is kept.
 #include "node.h"
 #include "program.h"
 
@@ -13,26 +14,32 @@ cpu_program *cpu_program_from(tnp_program *program)
     return p && p->tag == CPU_TAG_PROGRAM ? p : NULL;
 }
 
-static bool lay_out(const tnp_compile *what, const tnp_slice *slice, uint64_t name_bytes, program_layout *layout)
+static bool lay_out(const tnp_compile *what, const tnp_slice *slice, uint64_t name_bytes,
+                    program_layout *layout)
 {
     uint64_t program;
     layout->bytes = 0;
     return cpu_layout_add(1, sizeof(cpu_program), &program, &layout->bytes) &&
            cpu_layout_add(slice->value_count, sizeof(cpu_value), &layout->values, &layout->bytes) &&
-           cpu_layout_add(slice->storage_count, sizeof(cpu_storage), &layout->storages, &layout->bytes) &&
+           cpu_layout_add(slice->storage_count, sizeof(cpu_storage), &layout->storages,
+                          &layout->bytes) &&
            cpu_layout_add(what->unit_count, sizeof(cpu_step), &layout->steps, &layout->bytes) &&
-           cpu_layout_add(what->unit_count, CPU_MAX_ATTR_BYTES, &layout->attributes, &layout->bytes) &&
+           cpu_layout_add(what->unit_count, CPU_MAX_ATTR_BYTES, &layout->attributes,
+                          &layout->bytes) &&
            cpu_layout_add(name_bytes, 1, &layout->names, &layout->bytes);
 }
 
 // The one node of a unit, as it was claimed.
-static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, const tnp_claim *what, uint32_t unit,
-                            tnp_claim *claim, cpu_node *node, tnp_error *err)
+static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, const tnp_claim *what,
+                            uint32_t unit, tnp_claim *claim, cpu_node *node, tnp_error *err)
 {
     if (!TNP_TAKE(claim, what) || TNP_ALIEN(claim->flags, 0))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "compile: unit %u has a property that this plugin does not know", unit);
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "compile: unit %u has a property that this plugin does not know", unit);
     if (claim->node_count != 1 || claim->pack_count != 0 || claim->nodes[0] >= slice->node_count)
-        return cpu_error(err, TNP_E_ARG, "compile: unit %u is no claim of this plugin, which are one node each", unit);
+        return cpu_error(err, TNP_E_ARG,
+                         "compile: unit %u is no claim of this plugin, which are one node each",
+                         unit);
     const char *reason = cpu_node_read(device, slice, claim->nodes[0], node);
     if (reason)
         return cpu_error(err, TNP_E_ARG, "compile: unit %u was not claimed: %s", unit, reason);
@@ -40,8 +47,8 @@ static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, co
 }
 
 // Checks the units before anything is made, and adds up their names.
-static tnp_status check_units(const cpu_device *device, const tnp_compile *what, const tnp_slice *slice,
-                              uint64_t *name_bytes, tnp_error *err)
+static tnp_status check_units(const cpu_device *device, const tnp_compile *what,
+                              const tnp_slice *slice, uint64_t *name_bytes, tnp_error *err)
 {
     *name_bytes = 0;
     for (uint32_t i = 0; i < what->unit_count; i++) {
@@ -63,7 +70,8 @@ static void count_user(cpu_program *program, uint32_t storage, uint32_t node)
     program->storages[storage].users++;
 }
 
-static void count_users_of_value(cpu_program *program, const tnp_slice *slice, uint32_t index, uint32_t node)
+static void count_users_of_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
+                                 uint32_t node)
 {
     if (index >= slice->value_count)
         return;
@@ -84,14 +92,16 @@ static void count_users(cpu_program *program, const tnp_slice *slice)
     }
 }
 
-// A result that stays inside its unit gets no bytes; as units are one node here, nobody ever sees it.
+// A result that stays inside its unit gets no bytes. Units are one node, so nobody ever sees it.
 static bool is_for_nobody(const cpu_program *program, const cpu_node *node)
 {
-    const uint32_t seen = TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES;
+    const uint32_t seen =
+        TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES;
     return !(node->out.storage_flags & seen) && program->storages[node->out.storage].users == 1;
 }
 
-static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t index, const cpu_value *value)
+static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
+                       const cpu_value *value)
 {
     program->values[index] = *value;
     program->storages[value->storage].is_needed = true;
@@ -99,13 +109,14 @@ static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t in
         if (value->extent[d] == 0)
             continue;
         cpu_value *length = &program->values[value->extent[d] - 1];
-        (void)cpu_value_read_length(slice, value->extent[d] - 1, length);   // was checked when its node was read
+        // Its node was read, and this checked with it.
+        (void)cpu_value_read_length(slice, value->extent[d] - 1, length);
         program->storages[length->storage].is_needed = true;
     }
 }
 
-static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit, const tnp_claim *claim,
-                     const cpu_node *node, char *attributes, char **names)
+static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit,
+                     const tnp_claim *claim, const cpu_node *node, char *attributes, char **names)
 {
     cpu_step *step = &program->steps[program->step_count++];
     *step = (cpu_step){
@@ -149,7 +160,8 @@ static void find_lengths(const cpu_program *program, cpu_step *step, const cpu_v
     }
 }
 
-tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program **out, tnp_error *err)
+tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program **out,
+                       tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_compile what;
@@ -160,15 +172,19 @@ tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program *
     if (!device)
         return cpu_error(err, TNP_E_ARG, "compile: not a device of this plugin");
     if (!TNP_TAKE(&what, how) || TNP_ALIEN(what.flags, 0) || !TNP_TAKE(&slice, what.slice))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "compile: asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "compile: asks for what this plugin does not know");
     if (cpu_device_is_lost(device))
         return cpu_error_lost(err);
     tnp_status status = check_units(device, &what, &slice, &name_bytes, err);
     if (status != TNP_OK)
         return status;
-    char *base = lay_out(&what, &slice, name_bytes, &layout) ? cpu_alloc(device->instance, layout.bytes) : NULL;
+    char *base = lay_out(&what, &slice, name_bytes, &layout)
+                     ? cpu_alloc(device->instance, layout.bytes)
+                     : NULL;
     if (!base)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "compile: no memory for a program of %u units", what.unit_count);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "compile: no memory for a program of %u units",
+                         what.unit_count);
 
     cpu_program *program = (cpu_program *)base;
     *program = (cpu_program){
@@ -194,8 +210,8 @@ tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program *
             return status;
         }
         if (!is_for_nobody(program, &node))
-            add_step(program, &slice, i, &claim, &node, base + layout.attributes + (uint64_t)i * CPU_MAX_ATTR_BYTES,
-                     &names);
+            add_step(program, &slice, i, &claim, &node,
+                     base + layout.attributes + (uint64_t)i * CPU_MAX_ATTR_BYTES, &names);
     }
     for (uint32_t i = 0; i < program->step_count; i++) {
         cpu_step *step = &program->steps[i];

@@ -8,20 +8,22 @@ static bool span_of(const tnp_copy *copy, uint64_t pitch, uint64_t *span)
 }
 
 // The address of one side in a buffer.
-static tnp_status resolve(const cpu_device *device, tnp_buffer *handle, uint64_t offset, uint64_t span,
-                          const char *side, cpu_buffer **buffer, tnp_error *err)
+static tnp_status resolve(const cpu_device *device, tnp_buffer *handle, uint64_t offset,
+                          uint64_t span, const char *side, cpu_buffer **buffer, tnp_error *err)
 {
     uint64_t end;
     *buffer = cpu_buffer_from(handle);
     if (!*buffer || (*buffer)->device->instance != device->instance)
         return cpu_error(err, TNP_E_ARG, "copy: %s is not a buffer of this instance", side);
     if (!cpu_add(offset, span, &end) || end > (*buffer)->bytes)
-        return cpu_error(err, TNP_E_ARG, "copy: %s: %llu bytes from %llu, the buffer has %llu", side,
-                        (unsigned long long)span, (unsigned long long)offset, (unsigned long long)(*buffer)->bytes);
+        return cpu_error(err, TNP_E_ARG, "copy: %s: %llu bytes from %llu, the buffer has %llu",
+                         side, (unsigned long long)span, (unsigned long long)offset,
+                         (unsigned long long)(*buffer)->bytes);
     return TNP_OK;
 }
 
-tnp_status cpu_copy_read(const cpu_device *device, const tnp_copy *what, cpu_copy *out, tnp_error *err)
+tnp_status cpu_copy_read(const cpu_device *device, const tnp_copy *what, cpu_copy *out,
+                         tnp_error *err)
 {
     tnp_copy copy;
     uint64_t from_span, to_span;
@@ -34,10 +36,12 @@ tnp_status cpu_copy_read(const cpu_device *device, const tnp_copy *what, cpu_cop
         return cpu_error(err, TNP_E_ARG, "copy: %llu rows of %llu bytes; both must be at least 1",
                         (unsigned long long)copy.rows, (unsigned long long)copy.bytes);
     if (!span_of(&copy, copy.from_pitch, &from_span) || !span_of(&copy, copy.to_pitch, &to_span))
-        return cpu_error(err, TNP_E_ARG, "copy: %llu rows with these pitches pass the end of memory",
-                        (unsigned long long)copy.rows);
+        return cpu_error(err, TNP_E_ARG,
+                         "copy: %llu rows with these pitches pass the end of memory",
+                         (unsigned long long)copy.rows);
     if (copy.from_buffer)
-        status = resolve(device, copy.from_buffer, copy.from_offset, from_span, "source", &from, err);
+        status =
+            resolve(device, copy.from_buffer, copy.from_offset, from_span, "source", &from, err);
     if (status == TNP_OK && copy.to_buffer)
         status = resolve(device, copy.to_buffer, copy.to_offset, to_span, "target", &to, err);
     if (status != TNP_OK)

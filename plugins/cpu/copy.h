@@ -13,7 +13,8 @@ typedef struct cpu_copy {
 
 // Checks a copy that the host asks for on a queue of device, and resolves its addresses.
 // Errors: TNP_E_ARG outside a buffer, or into one that may only be read; TNP_E_UNSUPPORTED
-tnp_status cpu_copy_read(const cpu_device *device, const tnp_copy *what, cpu_copy *out, tnp_error *err);
+tnp_status cpu_copy_read(const cpu_device *device, const tnp_copy *what, cpu_copy *out,
+                         tnp_error *err);
 void cpu_copy_run(const cpu_copy *copy);
 
 #endif

@@ -1,9 +1,9 @@
-// cpu.h: the objects of this plugin that several files share, and the few helpers that all of them use. The queues are
-// in queue.h, compiled slices in program.h, the seam to the ops in op.h.
+// cpu.h: the objects of this plugin that several files share, and the few helpers that all of them
+// use. The queues are in queue.h, compiled slices in program.h, the seam to the ops in op.h.
 //
-// There is no state outside an instance. One mutex, cpu_instance.lock, guards all that several threads change: the
-// semaphores, the rings of the queues and the lists. It is never held while work runs or the host is called, so a call
-// that takes it returns at once, whatever else hangs.
+// There is no state outside an instance. One mutex, cpu_instance.lock, guards all that several
+// threads change: the semaphores, the rings of the queues and the lists. It is never held while
+// work runs or the host is called, so a call that takes it returns at once, whatever else hangs.
 #ifndef CPU_H
 #define CPU_H
 
@@ -47,8 +47,10 @@ struct cpu_instance {
     const cpu_kernels *kernels;
     pthread_mutex_t lock;
     cpu_queue *queues;             // of all devices
-    uint32_t hung;                 // pieces of work of abandoned devices that still run: what they may touch is not freed
-    uint32_t orphans;              // threads that an abandoned device left over: they may still look at this struct
+    // Pieces of work of abandoned devices that still run: what they may touch is not freed.
+    uint32_t hung;
+    // Threads that an abandoned device left over: they may still look at this struct.
+    uint32_t orphans;
 };
 
 struct cpu_device {
@@ -72,7 +74,8 @@ cpu_instance *cpu_instance_from(tnp_instance *instance);
 cpu_device *cpu_device_from(tnp_device *device);
 cpu_buffer *cpu_buffer_from(tnp_buffer *buffer);
 
-// Fills err and returns status, so that a failing call ends in one line. The text is cut at a character's border.
+// Fills err and returns status, so that a failing call ends in one line. The text is cut at a
+// character's border.
 tnp_status cpu_error(tnp_error *err, tnp_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void cpu_text_copy(char to[CPU_TEXT_BYTES], const char *from);
@@ -86,7 +89,8 @@ void cpu_unlock(cpu_instance *instance);
 bool cpu_device_is_lost(cpu_device *device);   // takes the lock
 tnp_status cpu_error_lost(tnp_error *err);
 
-// Whether work of an abandoned device may still touch memory: then nothing is freed, as the contract says. Takes the lock.
+// Whether work of an abandoned device may still touch memory: then nothing is freed, as the
+// contract says. Takes the lock.
 bool cpu_must_leak(cpu_instance *instance);
 
 // Checked sums and products: false when the result does not fit.
@@ -100,12 +104,14 @@ static inline bool cpu_mul(uint64_t a, uint64_t b, uint64_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-// Appends an array to a layout that begins at a multiple of 16; *offset is where it goes, *bytes the new end.
-static inline bool cpu_layout_add(uint64_t count, uint64_t element_bytes, uint64_t *offset, uint64_t *bytes)
+// Appends an array to a layout, at a multiple of 16: *offset is where it goes, *bytes the new end.
+static inline bool cpu_layout_add(uint64_t count, uint64_t element_bytes, uint64_t *offset,
+                                  uint64_t *bytes)
 {
     uint64_t size;
     *offset = *bytes;
-    if (!cpu_mul(count, element_bytes, &size) || !cpu_add(*bytes, size, bytes) || !cpu_add(*bytes, 15, bytes))
+    if (!cpu_mul(count, element_bytes, &size) || !cpu_add(*bytes, size, bytes) ||
+        !cpu_add(*bytes, 15, bytes))
         return false;
     *bytes &= ~(uint64_t)15;
     return true;
@@ -115,19 +121,24 @@ static inline bool cpu_layout_add(uint64_t count, uint64_t element_bytes, uint64
 tnp_status cpu_start(const tnp_host *host, tnp_instance **out, tnp_error *err);
 void cpu_stop(tnp_instance *instance);
 tnp_status cpu_device_count(tnp_instance *instance, uint32_t *count, tnp_error *err);
-tnp_status cpu_device_info(tnp_instance *instance, uint32_t index, tnp_device_info *info, tnp_error *err);
+tnp_status cpu_device_info(tnp_instance *instance, uint32_t index, tnp_device_info *info,
+                           tnp_error *err);
 
 tnp_status cpu_open(tnp_instance *instance, const tnp_open *what, tnp_device **out, tnp_error *err);
 void cpu_close(tnp_device *device);
 void cpu_abandon(tnp_device *device);
-tnp_status cpu_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info, tnp_error *err);
+tnp_status cpu_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info,
+                           tnp_error *err);
 tnp_status cpu_link(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err);
 
-tnp_status cpu_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out, tnp_error *err);
-tnp_status cpu_buffer_import(tnp_device *device, const tnp_import *what, tnp_buffer **out, tnp_error *err);
+tnp_status cpu_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
+                            tnp_error *err);
+tnp_status cpu_buffer_import(tnp_device *device, const tnp_import *what, tnp_buffer **out,
+                             tnp_error *err);
 tnp_status cpu_buffer_map(tnp_buffer *buffer, void **out, tnp_error *err);
 void cpu_buffer_free(tnp_buffer *buffer);
 
-tnp_status cpu_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink, tnp_error *err);
+tnp_status cpu_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
+                     tnp_error *err);
 
 #endif

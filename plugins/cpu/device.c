@@ -1,5 +1,5 @@
-// device.c: open devices. All of them are this machine's cores and its RAM, so each may read, copy and wait for what
-// another one of the same instance has.
+// device.c: open devices. All of them are this machine's cores and its RAM, so each may read, copy
+// and wait for what another one of the same instance has.
 #include "cpu.h"
 #include "machine.h"
 #include "queue.h"
@@ -28,7 +28,8 @@ tnp_status cpu_open(tnp_instance *handle, const tnp_open *what, tnp_device **out
     if (!TNP_TAKE(&how, what) || TNP_ALIEN(how.flags, 0))
         return cpu_error(err, TNP_E_UNSUPPORTED, "open: asks for what this plugin does not know");
     if (how.id >= instance->device_count)
-        return cpu_error(err, TNP_E_ARG, "open: no device has the id %llu", (unsigned long long)how.id);
+        return cpu_error(err, TNP_E_ARG, "open: no device has the id %llu",
+                         (unsigned long long)how.id);
     cpu_device *device = cpu_alloc(instance, sizeof *device);
     if (!device)
         return cpu_error(err, TNP_E_HOST_MEMORY, "open: no memory for %zu bytes", sizeof *device);
@@ -64,7 +65,8 @@ void cpu_abandon(tnp_device *handle)
     cpu_unlock(device->instance);
 }
 
-tnp_status cpu_memory_info(tnp_device *handle, uint32_t memory, tnp_memory_info *info, tnp_error *err)
+tnp_status cpu_memory_info(tnp_device *handle, uint32_t memory, tnp_memory_info *info,
+                           tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     if (!device)

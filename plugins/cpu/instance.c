@@ -57,7 +57,8 @@ static uint32_t workers_of_device(const tnp_host *host, const cpu_settings *sett
 tnp_status cpu_start(const tnp_host *host, tnp_instance **out, tnp_error *err)
 {
     if (!TNP_HAS(tnp_host, host, extension))
-        return cpu_error(err, TNP_E_VERSION, "the host's table has %u bytes, 1.0 has %zu", host->size, sizeof *host);
+        return cpu_error(err, TNP_E_VERSION, "the host's table has %u bytes, 1.0 has %zu",
+                         host->size, sizeof *host);
     tnp_host known;
     (void)TNP_TAKE(&known, host);   // of a table, a tail that is not known is ignored
 
@@ -72,7 +73,8 @@ tnp_status cpu_start(const tnp_host *host, tnp_instance **out, tnp_error *err)
 
     cpu_instance *instance = known.alloc(known.context, sizeof *instance, CPU_ALLOC_ALIGNMENT);
     if (!instance)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "start: no memory for %zu bytes", sizeof *instance);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "start: no memory for %zu bytes",
+                         sizeof *instance);
     *instance = (cpu_instance){
         .tag = CPU_TAG_INSTANCE,
         .device_count = settings.devices,
@@ -95,7 +97,7 @@ void cpu_stop(tnp_instance *handle)
     if (!instance)
         return;
     cpu_lock(instance);
-    bool is_watched = instance->orphans > 0 || instance->hung > 0;   // threads left over by an abandoned device look at it
+    bool is_watched = instance->orphans > 0 || instance->hung > 0;   // by threads left over
     cpu_unlock(instance);
     if (is_watched)
         return;
@@ -112,13 +114,15 @@ tnp_status cpu_device_count(tnp_instance *handle, uint32_t *count, tnp_error *er
     return TNP_OK;
 }
 
-tnp_status cpu_device_info(tnp_instance *handle, uint32_t index, tnp_device_info *info, tnp_error *err)
+tnp_status cpu_device_info(tnp_instance *handle, uint32_t index, tnp_device_info *info,
+                           tnp_error *err)
 {
     cpu_instance *instance = cpu_instance_from(handle);
     if (!instance)
         return cpu_error(err, TNP_E_ARG, "device_info: not an instance of this plugin");
     if (index >= instance->device_count)
-        return cpu_error(err, TNP_E_ARG, "device_info: index %u, there are %u devices", index, instance->device_count);
+        return cpu_error(err, TNP_E_ARG, "device_info: index %u, there are %u devices", index,
+                         instance->device_count);
     tnp_device_info own = {
         .size = sizeof own,
         .id = index,
@@ -130,7 +134,8 @@ tnp_status cpu_device_info(tnp_instance *handle, uint32_t index, tnp_device_info
         .flops_per_s = instance->workers * CPU_CORE_FLOPS_PER_S,
     };
     uint64_t available;
-    snprintf(own.driver, sizeof own.driver, "Tenon cpu " CPU_PLUGIN_VERSION ", %s", instance->kernels->level);
+    snprintf(own.driver, sizeof own.driver, "Tenon cpu " CPU_PLUGIN_VERSION ", %s",
+             instance->kernels->level);
     cpu_machine_name(own.name, sizeof own.name);
     cpu_machine_memory(&own.memory_bytes, &available);
     TNP_GIVE(info, &own);

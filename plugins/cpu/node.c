@@ -26,7 +26,8 @@ static const char *read_attributes(const tnp_node *node, cpu_node *out)
         memcpy(&size, node->attributes, sizeof size);
     if (known > sizeof out->attr || (known > 0 && size < sizeof size))
         return "the op's attributes are missing";
-    if (node->attributes && !tnp_take(out->attr, known > 0 ? known : (uint32_t)sizeof size, node->attributes, size))
+    if (node->attributes &&
+        !tnp_take(out->attr, known > 0 ? known : (uint32_t)sizeof size, node->attributes, size))
         return "an attribute is not known to this plugin";
     out->job.attr = known > 0 ? out->attr : NULL;
     return NULL;
@@ -83,7 +84,8 @@ static const char *read_output(const tnp_slice *slice, const tnp_node *node, cpu
     return NULL;
 }
 
-const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index, cpu_node *out)
+const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index,
+                          cpu_node *out)
 {
     tnp_node node;
     memset(out, 0, sizeof *out);
@@ -109,19 +111,20 @@ const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint
     return reason ? reason : out->op->refuse(&out->job);
 }
 
-// Element j of the operand is read before element j of the output is written, but other elements may be read later through
-// another operand that looks at the same storage.
+// Element j of the operand is read before element j of the output is written, but other elements
+// may be read later through another operand that looks at the same storage.
 bool cpu_node_may_reuse(const cpu_node *node, uint32_t input)
 {
     const cpu_value *in = &node->in[input];
-    if (!(node->rule.in_place >> input & 1u) || in->dtype == 0 || !cpu_value_matches(in, &node->out) ||
-        (in->storage_flags & TNP_STORAGE_CONSTANT))
+    if (!(node->rule.in_place >> input & 1u) || in->dtype == 0 ||
+        !cpu_value_matches(in, &node->out) || (in->storage_flags & TNP_STORAGE_CONSTANT))
         return false;
     for (uint32_t i = 0; i < node->job.input_count; i++) {
         const cpu_value *other = &node->in[i];
         if (i == input || other->dtype == 0 || other->storage != in->storage)
             continue;
-        bool is_same = (node->rule.in_place >> i & 1u) && other->offset == in->offset && cpu_value_matches(other, in);
+        bool is_same = (node->rule.in_place >> i & 1u) && other->offset == in->offset &&
+                       cpu_value_matches(other, in);
         if (!is_same && !cpu_value_is_apart(in, in->offset, other, other->offset))
             return false;
     }

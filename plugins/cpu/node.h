@@ -28,8 +28,10 @@ typedef struct cpu_node {
 
 bool cpu_op_rule_find(tnp_op number, cpu_op_rule *out);
 
-// Reads one node of the slice. Returns why this plugin cannot take it (lives as long as out), or NULL.
-const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index, cpu_node *out);
+// Reads one node of the slice. Returns why this plugin cannot take it (lives as long as out), or
+// NULL.
+const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index,
+                          cpu_node *out);
 
 // Whether the output may take the bytes of this operand.
 bool cpu_node_may_reuse(const cpu_node *node, uint32_t input);

@@ -16,7 +16,8 @@
 
 _Static_assert(sizeof(void *) == 8, "64-bit only");
 
-TNP_MANIFEST(MACHINE, TNP_OS_LINUX, 0, TNP_ABI(1, 0), "cpu", CPU_PLUGIN_VERSION, "Tenon", "MIT");
+TNP_MANIFEST(MACHINE, TNP_OS_LINUX, 0, TNP_ABI(1, 0), "cpu", CPU_PLUGIN_VERSION, "Tenon",
+             "Apache-2.0");
 
 static const void *no_extension(tnp_instance *instance, const char *name)
 {
@@ -64,8 +65,8 @@ static const tnp_plugin table = {
 const tnp_plugin *TNP_QUERY(uint32_t host_abi, tnp_error *err)
 {
     if (host_abi >> 16 != TNP_ABI_CURRENT >> 16) {
-        cpu_error(err, TNP_E_VERSION, "the host speaks version %u of the contract, this plugin %u", host_abi >> 16,
-                 TNP_ABI_CURRENT >> 16);
+        cpu_error(err, TNP_E_VERSION, "the host speaks version %u of the contract, this plugin %u",
+                  host_abi >> 16, TNP_ABI_CURRENT >> 16);
         return NULL;
     }
     return &table;

@@ -1,15 +1,17 @@
 // program.h: compiled slices and their bindings.
 //
 //   program   what runs, without addresses: the values, and a step for each node, in order
-//   bound     a job for each step, with addresses; a run fills in the lengths that change and works through the jobs
+//   bound     a job for each step, with addresses; a run fills in lengths and works through them
 //
-// A length is read early, before the run's first step, when no step of the program makes it; else late, before the step.
+// A length is read early, before the run's first step, when no step of the program makes it; else
+// late, before the step.
 #ifndef CPU_PROGRAM_H
 #define CPU_PROGRAM_H
 
 #include "value.h"
 
-#define CPU_SCRATCH_ALIGNMENT 64u   // promised to ops; bindings are aligned to less, so each scratch has that much to spare
+// Promised to ops. Bindings are aligned to less, so each scratch has that much to spare.
+#define CPU_SCRATCH_ALIGNMENT 64u
 
 typedef struct cpu_storage {
     uint64_t bytes;
@@ -69,14 +71,16 @@ cpu_bound *cpu_bound_from(tnp_bound *bound);
 cpu_device *cpu_bound_device(const cpu_bound *bound);
 
 // Where an update goes. Errors: TNP_E_ARG outside a storage, or where nothing can be written
-tnp_status cpu_bound_locate(const cpu_bound *bound, const tnp_update *update, char **out, tnp_error *err);
+tnp_status cpu_bound_locate(const cpu_bound *bound, const tnp_update *update, char **out,
+                            tnp_error *err);
 
 // Runs all steps on the host's team. Allocates nothing. Not for one bound from two threads at once.
 //   queue   the handle that spans of a traced run name
 // Errors: TNP_E_DATA, with the node's name
 tnp_status cpu_bound_run(cpu_bound *bound, const void *queue, uint64_t run, tnp_error *err);
 
-tnp_status cpu_compile(tnp_device *device, const tnp_compile *what, tnp_program **out, tnp_error *err);
+tnp_status cpu_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
+                       tnp_error *err);
 void cpu_program_destroy(tnp_program *program);
 tnp_status cpu_bind(tnp_program *program, const tnp_bind *what, tnp_bound **out, tnp_error *err);
 void cpu_unbind(tnp_bound *bound);

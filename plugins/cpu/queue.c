@@ -11,7 +11,7 @@ cpu_queue *cpu_queue_from(tnp_queue *queue)
     return q && q->tag == CPU_TAG_QUEUE ? q : NULL;
 }
 
-// -------------------------------------------------------------------------------------------- what the lock guards
+// ---------------------------------------------------------------------------- what the lock guards
 
 void cpu_work_cancel(cpu_work *work, tnp_status why, const char *text)
 {
@@ -56,7 +56,8 @@ static void judge(const cpu_queue *queue, cpu_work *work)
         cpu_work_cancel(work, TNP_E_CANCELLED, "the queue was destroyed before the work started");
 }
 
-// Runs the work without the lock. Work that an abandoned device was running has been counted; now it touches no more.
+// Runs the work without the lock. Work that an abandoned device was running has been counted; now
+// it touches no more.
 static void run_without_lock(cpu_queue *queue, cpu_work *work)
 {
     cpu_instance *instance = queue->device->instance;
@@ -73,12 +74,14 @@ static void run_without_lock(cpu_queue *queue, cpu_work *work)
     }
 }
 
-// Tells the semaphores, in order. Each may be gone as soon as it is told, and so may what the work has used.
+// Tells the semaphores, in order. Each may be gone as soon as it is told, and so may what the work
+// has used.
 static void tell(cpu_work *work)
 {
     for (uint32_t i = 0; i < work->signal_count; i++)
         if (work->signals[i].semaphore)
-            cpu_semaphore_end(work->signals[i].semaphore, work->signals[i].value, work->doom, work->text);
+            cpu_semaphore_end(work->signals[i].semaphore, work->signals[i].value, work->doom,
+                              work->text);
 }
 
 void cpu_queue_execute(cpu_queue *queue)
@@ -104,7 +107,8 @@ void cpu_queue_execute(cpu_queue *queue)
 void cpu_queues_wake(cpu_instance *instance)
 {
     for (cpu_queue *queue = instance->queues; queue; queue = queue->next)
-        if (queue->count > 0 && queue->works[queue->head].state == CPU_WORK_WAITING && cpu_queue_is_ready(queue))
+        if (queue->count > 0 && queue->works[queue->head].state == CPU_WORK_WAITING &&
+            cpu_queue_is_ready(queue))
             pthread_cond_signal(&queue->wake);
 }
 
@@ -143,7 +147,7 @@ void cpu_queues_lose(cpu_device *device)
     }
 }
 
-// ----------------------------------------------------------------------------------------------- the queue's thread
+// ------------------------------------------------------------------------------ the queue's thread
 
 static void *serve(void *argument)
 {
@@ -176,23 +180,27 @@ static bool start_thread(cpu_queue *queue)
     return is_started;
 }
 
-// ----------------------------------------------------------------------------------------- the storage of the ring
+// ------------------------------------------------------------------------- the storage of the ring
 
 // One allocation:   | cpu_queue and its works | share of work 0 | share of work 1 | ... |
 typedef struct work_layout {
     uint64_t waits, signals, copies, updates, update_data;   // offsets in a share
     uint64_t share_bytes;
-    uint64_t shares, bytes;                                  // where the shares begin, and all of it
+    uint64_t shares, bytes;   // where the shares begin, and all of it
 } work_layout;
 
 static bool lay_out(const tnp_queue_options *limits, work_layout *layout)
 {
     uint64_t slots = (uint64_t)limits->pending + 1, works, queue;
     *layout = (work_layout){ 0 };
-    return cpu_layout_add(limits->points, sizeof(cpu_point), &layout->waits, &layout->share_bytes) &&
-           cpu_layout_add(limits->points, sizeof(cpu_point), &layout->signals, &layout->share_bytes) &&
-           cpu_layout_add(limits->copies, sizeof(cpu_copy), &layout->copies, &layout->share_bytes) &&
-           cpu_layout_add(limits->updates, sizeof(cpu_update), &layout->updates, &layout->share_bytes) &&
+    return cpu_layout_add(limits->points, sizeof(cpu_point), &layout->waits,
+                          &layout->share_bytes) &&
+           cpu_layout_add(limits->points, sizeof(cpu_point), &layout->signals,
+                          &layout->share_bytes) &&
+           cpu_layout_add(limits->copies, sizeof(cpu_copy), &layout->copies,
+                          &layout->share_bytes) &&
+           cpu_layout_add(limits->updates, sizeof(cpu_update), &layout->updates,
+                          &layout->share_bytes) &&
            cpu_layout_add(limits->update_bytes, 1, &layout->update_data, &layout->share_bytes) &&
            cpu_mul(slots, sizeof(cpu_work), &works) && cpu_add(works, sizeof(cpu_queue), &works) &&
            cpu_layout_add(1, works, &queue, &layout->bytes) &&
@@ -212,7 +220,7 @@ static void place_works(cpu_queue *queue, const work_layout *layout)
     }
 }
 
-// ------------------------------------------------------------------------------------------------ create and destroy
+// ------------------------------------------------------------------------------ create and destroy
 
 static bool init_conditions(cpu_queue *queue)
 {
@@ -235,7 +243,8 @@ static void finish_conditions(cpu_queue *queue)
     pthread_cond_destroy(&queue->ended);
 }
 
-tnp_status cpu_queue_create(tnp_device *handle, const tnp_queue_options *how, tnp_queue **out, tnp_error *err)
+tnp_status cpu_queue_create(tnp_device *handle, const tnp_queue_options *how, tnp_queue **out,
+                            tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_queue_options limits;
@@ -243,19 +252,24 @@ tnp_status cpu_queue_create(tnp_device *handle, const tnp_queue_options *how, tn
     if (!device)
         return cpu_error(err, TNP_E_ARG, "queue_create: not a device of this plugin");
     if (!TNP_TAKE(&limits, how) || TNP_ALIEN(limits.flags, 0))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "queue_create: asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "queue_create: asks for what this plugin does not know");
     if (limits.kind != TNP_QUEUE_COMPUTE && limits.kind != TNP_QUEUE_COPY)
         return cpu_error(err, TNP_E_UNSUPPORTED, "queue_create: no queues of kind %u", limits.kind);
-    if (limits.pending == 0 || limits.pending == UINT32_MAX || limits.update_bytes > CPU_MAX_UPDATE_BYTES)
-        return cpu_error(err, TNP_E_ARG, "queue_create: %u pieces of work with %u bytes of updates; at least 1, at most %u",
-                        limits.pending, limits.update_bytes, CPU_MAX_UPDATE_BYTES);
+    if (limits.pending == 0 || limits.pending == UINT32_MAX ||
+        limits.update_bytes > CPU_MAX_UPDATE_BYTES)
+        return cpu_error(
+            err, TNP_E_ARG,
+            "queue_create: %u pieces of work with %u bytes of updates; at least 1, at most %u",
+            limits.pending, limits.update_bytes, CPU_MAX_UPDATE_BYTES);
     if (cpu_device_is_lost(device))
         return cpu_error_lost(err);
 
     cpu_instance *instance = device->instance;
     cpu_queue *queue = lay_out(&limits, &layout) ? cpu_alloc(instance, layout.bytes) : NULL;
     if (!queue)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "queue_create: no memory for %u pieces of work", limits.pending);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "queue_create: no memory for %u pieces of work",
+                         limits.pending);
     queue->tag = CPU_TAG_QUEUE;
     queue->kind = limits.kind;
     queue->device = device;

@@ -1,19 +1,26 @@
-// queue.h: queues. A queue is a ring of pieces of work, made once with room for all that it may hold.
+// queue.h: queues. A queue is a ring of pieces of work, made once, with room for all it may hold.
 //
 //   works   | free | telling | waiting | waiting | free | ...       slots = pending + 1
 //                    head                          tail
 //
-// Waiting: submitted, not started. Running. Telling: its semaphores learn how it went; it is no longer counted, so who sees
-// its signal finds room for the next submit. Only the head runs or tells.
+// Waiting: submitted, not started. Running. Telling: its semaphores learn how it went; it is no
+// longer counted, so who sees its signal finds room for the next submit. Only the head runs or
+// tells.
 //
-// One thread at a time executes a ring: the queue's own, or the one that calls with work it may do inside the call.
+// One thread at a time executes a ring: the queue's own, or the one that calls with work it may do
+// inside the call.
 #ifndef CPU_QUEUE_H
 #define CPU_QUEUE_H
 
 #include "copy.h"
 #include "cpu.h"
 
-typedef enum cpu_work_state { CPU_WORK_FREE, CPU_WORK_WAITING, CPU_WORK_RUNNING, CPU_WORK_TELLING } cpu_work_state;
+typedef enum cpu_work_state {
+    CPU_WORK_FREE,
+    CPU_WORK_WAITING,
+    CPU_WORK_RUNNING,
+    CPU_WORK_TELLING
+} cpu_work_state;
 
 typedef struct cpu_point {
     cpu_semaphore *semaphore;   // NULL = nothing to do: it had failed before the work's turn came
@@ -67,10 +74,10 @@ struct cpu_queue {
 cpu_queue *cpu_queue_from(tnp_queue *queue);
 
 // With the lock held:
-//   execute   does all works of the ring, leaving the lock while they run; the caller has set is_executed
-//   wake      wakes each queue whose first work can go on
-//   cancel    what has not started and would signal the semaphore never starts
-//   lose      what has not started on the device never starts, and what runs has no signals any more
+//   execute   does all works of the ring, leaving the lock while they run; the caller has set
+//   is_executed wake      wakes each queue whose first work can go on cancel    what has not
+//   started and would signal the semaphore never starts lose      what has not started on the
+//   device never starts, and what runs has no signals any more
 bool cpu_queue_is_ready(const cpu_queue *queue);   // whether the first work can start, or be let go
 void cpu_queue_execute(cpu_queue *queue);
 void cpu_queues_wake(cpu_instance *instance);
@@ -81,10 +88,12 @@ void cpu_work_cancel(cpu_work *work, tnp_status why, const char *text);
 // work.c, without the lock: updates, copies, the program.
 tnp_status cpu_work_run(cpu_work *work, const cpu_queue *queue, tnp_error *err);
 
-tnp_status cpu_queue_create(tnp_device *device, const tnp_queue_options *how, tnp_queue **out, tnp_error *err);
+tnp_status cpu_queue_create(tnp_device *device, const tnp_queue_options *how, tnp_queue **out,
+                            tnp_error *err);
 void cpu_queue_destroy(tnp_queue *queue);
-tnp_status cpu_queue_copy(tnp_queue *queue, const tnp_copy *const *copies, uint32_t count, const tnp_sync *sync,
-                          tnp_error *err);
-tnp_status cpu_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count, tnp_error *err);
+tnp_status cpu_queue_copy(tnp_queue *queue, const tnp_copy *const *copies, uint32_t count,
+                          const tnp_sync *sync, tnp_error *err);
+tnp_status cpu_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count,
+                            tnp_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 // run.c: one run of a bound program, in one call of the host's team.
 //
-// Workers leave a step together. A failure is looked at only where nobody can set it any more: a job's after the barrier of
-// its last phase, a length's after the barrier that follows its reading. So all of them see the same, and stop or go on.
+// Workers leave a step together. A failure is looked at only where nobody can set it any more: a
+// job's after the barrier of its last phase, a length's after the barrier that follows its reading.
+// So all of them see the same, and stop or go on.
 #include "node.h"
 #include "program.h"
 #include "queue.h"
@@ -12,8 +13,8 @@ typedef struct run_context {
 } run_context;
 
 // Puts the lengths of this run into one operand; which: early or late ones.
-static bool read_lengths(const cpu_bound *bound, cpu_bound_step *step, const cpu_value *value, cpu_tensor *tensor,
-                         bool is_late)
+static bool read_lengths(const cpu_bound *bound, cpu_bound_step *step, const cpu_value *value,
+                         cpu_tensor *tensor, bool is_late)
 {
     const cpu_program *program = bound->program;
     int64_t block_elements = 1;
@@ -46,7 +47,8 @@ static bool read_step_lengths(const cpu_bound *bound, uint32_t index, bool is_la
     own->is_outside = false;
     for (uint32_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] != TNP_NONE &&
-            !read_lengths(bound, own, &bound->program->values[step->inputs[i]], &own->job.in[i], is_late))
+            !read_lengths(bound, own, &bound->program->values[step->inputs[i]], &own->job.in[i],
+                          is_late))
             return false;
     return read_lengths(bound, own, &bound->program->values[step->output], &own->job.out, is_late);
 }
@@ -86,8 +88,10 @@ static tnp_status fail_outside(const cpu_bound *bound, uint32_t index, tnp_error
 {
     const cpu_step *step = &bound->program->steps[index];
     const cpu_bound_step *own = &bound->steps[index];
-    return cpu_error(err, TNP_E_DATA, "'%s' (%s): a length of %lld for dim %u of an operand, which has %lld", step->name,
-                    step->op_name, (long long)own->outside_length, own->outside_dim, (long long)own->outside_most);
+    return cpu_error(err, TNP_E_DATA,
+                     "'%s' (%s): a length of %lld for dim %u of an operand, which has %lld",
+                     step->name, step->op_name, (long long)own->outside_length, own->outside_dim,
+                     (long long)own->outside_most);
 }
 
 // What went wrong, if anything did; the next run begins without it. steps: how many were finished.
@@ -109,7 +113,8 @@ static void report_spans(const cpu_bound *bound, const void *queue, uint64_t run
 {
     cpu_device *device = bound->program->device;
     const tnp_host *host = &device->instance->host;
-    for (uint32_t i = 0; i < steps && !cpu_device_is_lost(device); i++) {   // once given up, no word to the host
+    for (uint32_t i = 0; i < steps && !cpu_device_is_lost(device);
+         i++) {   // once given up, no word to the host
         tnp_span span = {
             .size = sizeof span,
             .unit = bound->program->steps[i].unit,

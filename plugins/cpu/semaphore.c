@@ -37,7 +37,8 @@ static tnp_notice *take_due_notices(cpu_semaphore *semaphore)
     return due;
 }
 
-// Leaves the lock while it calls; the semaphore is not looked at after that, for who is told may destroy it.
+// Leaves the lock while it calls; the semaphore is not looked at after that, for who is told may
+// destroy it.
 static void call_due_notices(cpu_semaphore *semaphore)
 {
     cpu_instance *instance = semaphore->device->instance;
@@ -81,7 +82,8 @@ void cpu_semaphore_begin(cpu_semaphore *semaphore)
     semaphore->running++;
 }
 
-void cpu_semaphore_end(cpu_semaphore *semaphore, uint64_t value, tnp_status status, const char *text)
+void cpu_semaphore_end(cpu_semaphore *semaphore, uint64_t value, tnp_status status,
+                       const char *text)
 {
     semaphore->running--;
     if (status != TNP_OK)
@@ -109,7 +111,7 @@ void cpu_semaphores_lose(cpu_device *device)
     }
 }
 
-// ------------------------------------------------------------------------------------------------ the plugin's table
+// ------------------------------------------------------------------------------ the plugin's table
 
 static bool init_condition(pthread_cond_t *condition)
 {
@@ -122,22 +124,25 @@ static bool init_condition(pthread_cond_t *condition)
     return is_made;
 }
 
-tnp_status cpu_semaphore_create(tnp_device *handle, const tnp_semaphore_options *how, tnp_semaphore **out,
-                                tnp_error *err)
+tnp_status cpu_semaphore_create(tnp_device *handle, const tnp_semaphore_options *how,
+                                tnp_semaphore **out, tnp_error *err)
 {
     cpu_device *device = cpu_device_from(handle);
     tnp_semaphore_options options;
     if (!device)
         return cpu_error(err, TNP_E_ARG, "semaphore_create: not a device of this plugin");
     if (!TNP_TAKE(&options, how) || TNP_ALIEN(options.flags, TNP_SEMAPHORE_HOST))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "semaphore_create: asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "semaphore_create: asks for what this plugin does not know");
     cpu_instance *instance = device->instance;
     cpu_semaphore *semaphore = cpu_alloc(instance, sizeof *semaphore);
     if (!semaphore)
-        return cpu_error(err, TNP_E_HOST_MEMORY, "semaphore_create: no memory for %zu bytes", sizeof *semaphore);
+        return cpu_error(err, TNP_E_HOST_MEMORY, "semaphore_create: no memory for %zu bytes",
+                         sizeof *semaphore);
     if (!init_condition(&semaphore->changed)) {
         cpu_free(instance, semaphore);
-        return cpu_error(err, TNP_E_HOST_MEMORY, "semaphore_create: no condition variable can be made");
+        return cpu_error(err, TNP_E_HOST_MEMORY,
+                         "semaphore_create: no condition variable can be made");
     }
     semaphore->tag = CPU_TAG_SEMAPHORE;
     semaphore->is_host_signalled = (options.flags & TNP_SEMAPHORE_HOST) != 0;
@@ -217,7 +222,8 @@ tnp_status cpu_semaphore_signal(tnp_semaphore *handle, uint64_t value, tnp_error
     if (!semaphore)
         return cpu_error(err, TNP_E_ARG, "semaphore_signal: not a semaphore of this plugin");
     if (!semaphore->is_host_signalled)
-        return cpu_error(err, TNP_E_ARG, "semaphore_signal: this semaphore is signalled by a queue");
+        return cpu_error(err, TNP_E_ARG,
+                         "semaphore_signal: this semaphore is signalled by a queue");
     cpu_instance *instance = semaphore->device->instance;
     cpu_lock(instance);
     if (semaphore->failure == TNP_OK && value > semaphore->value) {
@@ -228,7 +234,8 @@ tnp_status cpu_semaphore_signal(tnp_semaphore *handle, uint64_t value, tnp_error
     return TNP_OK;
 }
 
-tnp_status cpu_semaphore_fail(tnp_semaphore *handle, tnp_status why, const char *text, tnp_error *err)
+tnp_status cpu_semaphore_fail(tnp_semaphore *handle, tnp_status why, const char *text,
+                              tnp_error *err)
 {
     cpu_semaphore *semaphore = cpu_semaphore_from(handle);
     if (!semaphore)
@@ -255,13 +262,15 @@ static struct timespec deadline_after(uint64_t timeout_ns)
     return (struct timespec){ .tv_sec = (time_t)s, .tv_nsec = (long)(ns % 1000000000u) };
 }
 
-tnp_status cpu_semaphore_wait(tnp_semaphore *handle, uint64_t value, uint64_t timeout_ns, tnp_error *err)
+tnp_status cpu_semaphore_wait(tnp_semaphore *handle, uint64_t value, uint64_t timeout_ns,
+                              tnp_error *err)
 {
     cpu_semaphore *semaphore = cpu_semaphore_from(handle);
     if (!semaphore)
         return cpu_error(err, TNP_E_ARG, "semaphore_wait: not a semaphore of this plugin");
     cpu_instance *instance = semaphore->device->instance;
-    struct timespec deadline = timeout_ns == UINT64_MAX ? (struct timespec){ 0 } : deadline_after(timeout_ns);
+    struct timespec deadline =
+        timeout_ns == UINT64_MAX ? (struct timespec){ 0 } : deadline_after(timeout_ns);
     bool is_late = timeout_ns == 0;
     tnp_status status = TNP_OK;
 
@@ -271,7 +280,8 @@ tnp_status cpu_semaphore_wait(tnp_semaphore *handle, uint64_t value, uint64_t ti
         if (timeout_ns == UINT64_MAX)
             pthread_cond_wait(&semaphore->changed, &instance->lock);
         else
-            is_late = pthread_cond_timedwait(&semaphore->changed, &instance->lock, &deadline) == ETIMEDOUT;
+            is_late = pthread_cond_timedwait(&semaphore->changed, &instance->lock, &deadline) ==
+                      ETIMEDOUT;
     }
     if (semaphore->value < value)
         status = semaphore->has_failed
@@ -293,10 +303,12 @@ tnp_status cpu_semaphore_notify(tnp_semaphore *handle, tnp_notice *notice, tnp_e
     if (!semaphore)
         return cpu_error(err, TNP_E_ARG, "semaphore_notify: not a semaphore of this plugin");
     if (!TNP_HAS(tnp_notice, notice, plugin))
-        return cpu_error(err, TNP_E_ARG, "semaphore_notify: a notice of %u bytes has no room for the plugin",
-                        notice->size);
+        return cpu_error(err, TNP_E_ARG,
+                         "semaphore_notify: a notice of %u bytes has no room for the plugin",
+                         notice->size);
     if (!TNP_TAKE(&known, notice))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "semaphore_notify: asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "semaphore_notify: asks for what this plugin does not know");
     cpu_instance *instance = semaphore->device->instance;
     cpu_lock(instance);
     tnp_notice **end = &semaphore->notices;

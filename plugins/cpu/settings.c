@@ -18,11 +18,13 @@ static bool read_number(const char *text, uint32_t most, uint32_t *out)
     return number >= 1;
 }
 
-static tnp_status read_count(const tnp_host *host, const char *key, uint32_t most, uint32_t *out, tnp_error *err)
+static tnp_status read_count(const tnp_host *host, const char *key, uint32_t most, uint32_t *out,
+                             tnp_error *err)
 {
     const char *text = host->setting(host->context, key);
     if (text && !read_number(text, most, out))
-        return cpu_error(err, TNP_E_ARG, "setting %s=%s: must be a number from 1 to %u", key, text, most);
+        return cpu_error(err, TNP_E_ARG, "setting %s=%s: must be a number from 1 to %u", key, text,
+                         most);
     return TNP_OK;
 }
 
@@ -34,7 +36,8 @@ tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error 
     if (activations) {
         settings.options.activations_f32 = strcmp(activations, "f32") == 0;
         if (!settings.options.activations_f32 && strcmp(activations, "q8") != 0)
-            return cpu_error(err, TNP_E_ARG, "setting activations=%s: must be f32 or q8", activations);
+            return cpu_error(err, TNP_E_ARG, "setting activations=%s: must be f32 or q8",
+                             activations);
     }
     tnp_status status = read_count(host, "devices", CPU_MAX_DEVICES, &settings.devices, err);
     if (status == TNP_OK)

@@ -1,10 +1,10 @@
-// submit.c: takes work into a queue. Slots are filled where nobody looks yet, then published together, so that all of a
-// call is taken or none.
+// submit.c: takes work into a queue. Slots are filled where nobody looks yet, then published
+// together, so that all of a call is taken or none.
 #include "program.h"
 #include "queue.h"
 #include "semaphore.h"
 
-// A copy this small, on an idle queue with nothing to wait for, is done inside the call: a thread costs more.
+// A copy up to this size, on an idle queue and with nothing to wait for, is done inside the call.
 #define LIGHT_COPY_BYTES 65536u
 
 static cpu_work *slot_at(cpu_queue *queue, uint32_t index)
@@ -12,31 +12,36 @@ static cpu_work *slot_at(cpu_queue *queue, uint32_t index)
     return &queue->works[(queue->tail + index) % queue->slot_count];
 }
 
-static tnp_status read_points(const cpu_queue *queue, const tnp_point *points, uint32_t count, bool is_signal,
-                              cpu_point *out, tnp_error *err)
+static tnp_status read_points(const cpu_queue *queue, const tnp_point *points, uint32_t count,
+                              bool is_signal, cpu_point *out, tnp_error *err)
 {
     const char *what = is_signal ? "signal" : "wait";
     if (count > queue->limits.points)
-        return cpu_error(err, TNP_E_ARG, "submit: %u %ss, the queue was made for %u", count, what, queue->limits.points);
+        return cpu_error(err, TNP_E_ARG, "submit: %u %ss, the queue was made for %u", count, what,
+                         queue->limits.points);
     for (uint32_t i = 0; i < count; i++) {
         cpu_semaphore *semaphore = cpu_semaphore_from(points[i].semaphore);
         if (!semaphore || semaphore->device->instance != queue->device->instance)
-            return cpu_error(err, TNP_E_ARG, "submit: %s %u names no semaphore of this instance", what, i);
+            return cpu_error(err, TNP_E_ARG, "submit: %s %u names no semaphore of this instance",
+                             what, i);
         if (is_signal && (semaphore->is_host_signalled || semaphore->device != queue->device))
             return cpu_error(err, TNP_E_ARG, "submit: signal %u names a semaphore %s", i,
-                            semaphore->is_host_signalled ? "that the host signals" : "of another device");
+                             semaphore->is_host_signalled ? "that the host signals"
+                                                          : "of another device");
         out[i] = (cpu_point){ semaphore, points[i].value };
     }
     return TNP_OK;
 }
 
-static tnp_status read_sync(const cpu_queue *queue, const tnp_sync *what, cpu_work *work, tnp_error *err)
+static tnp_status read_sync(const cpu_queue *queue, const tnp_sync *what, cpu_work *work,
+                            tnp_error *err)
 {
     tnp_sync sync;
     if (!what)
         return cpu_error(err, TNP_E_ARG, "submit: no sync");
     if (!TNP_TAKE(&sync, what) || TNP_ALIEN(sync.flags, 0))
-        return cpu_error(err, TNP_E_UNSUPPORTED, "submit: a sync asks for what this plugin does not know");
+        return cpu_error(err, TNP_E_UNSUPPORTED,
+                         "submit: a sync asks for what this plugin does not know");
     tnp_status status = read_points(queue, sync.waits, sync.wait_count, false, work->waits, err);
     if (status == TNP_OK)
         status = read_points(queue, sync.signals, sync.signal_count, true, work->signals, err);
@@ -48,19 +53,22 @@ static tnp_status read_sync(const cpu_queue *queue, const tnp_sync *what, cpu_wo
     return TNP_OK;
 }
 
-static tnp_status read_updates(const cpu_queue *queue, const tnp_submit *submit, cpu_work *work, tnp_error *err)
+static tnp_status read_updates(const cpu_queue *queue, const tnp_submit *submit, cpu_work *work,
+                               tnp_error *err)
 {
     uint32_t used = 0;
     if (submit->update_count > queue->limits.updates)
-        return cpu_error(err, TNP_E_ARG, "submit: %u updates, the queue was made for %u", submit->update_count,
-                        queue->limits.updates);
+        return cpu_error(err, TNP_E_ARG, "submit: %u updates, the queue was made for %u",
+                         submit->update_count, queue->limits.updates);
     if (submit->update_count > 0 && !work->bound)
         return cpu_error(err, TNP_E_ARG, "submit: updates without a bound to put them into");
     for (uint32_t i = 0; i < submit->update_count; i++) {
         const tnp_update *update = &submit->updates[i];
         if (update->bytes > queue->limits.update_bytes - used)
-            return cpu_error(err, TNP_E_ARG, "submit: more than the %u bytes of updates that the queue was made for",
-                            queue->limits.update_bytes);
+            return cpu_error(
+                err, TNP_E_ARG,
+                "submit: more than the %u bytes of updates that the queue was made for",
+                queue->limits.update_bytes);
         char *to;
         tnp_status status = cpu_bound_locate(work->bound, update, &to, err);
         if (status != TNP_OK)
@@ -81,7 +89,8 @@ static void clear(cpu_work *work)
     work->doom = TNP_OK;
 }
 
-static tnp_status read_submit(cpu_queue *queue, const tnp_submit *what, cpu_work *work, bool *may_wait, tnp_error *err)
+static tnp_status read_submit(cpu_queue *queue, const tnp_submit *what, cpu_work *work,
+                              bool *may_wait, tnp_error *err)
 {
     tnp_submit submit;
     clear(work);
@@ -92,19 +101,21 @@ static tnp_status read_submit(cpu_queue *queue, const tnp_submit *what, cpu_work
         if (!work->bound || cpu_bound_device(work->bound) != queue->device)
             return cpu_error(err, TNP_E_ARG, "submit: not a bound of the queue's device");
         if (queue->kind != TNP_QUEUE_COMPUTE)
-            return cpu_error(err, TNP_E_ARG, "submit: a program on a queue that was made for copies");
+            return cpu_error(err, TNP_E_ARG,
+                             "submit: a program on a queue that was made for copies");
     }
     *may_wait &= (submit.flags & TNP_SUBMIT_INLINE) != 0;
     tnp_status status = read_sync(queue, submit.sync, work, err);
     return status == TNP_OK ? read_updates(queue, &submit, work, err) : status;
 }
 
-// Looks for room, and for a device to work on. The slots from the tail on are then the caller's until publish.
+// Looks for room, and for a device to work on. The slots from the tail on are then the caller's
+// until publish.
 static tnp_status reserve(cpu_queue *queue, uint32_t count, tnp_error *err)
 {
     if (count > queue->limits.pending)
-        return cpu_error(err, TNP_E_ARG, "submit: %u pieces of work, the queue was made for %u", count,
-                        queue->limits.pending);
+        return cpu_error(err, TNP_E_ARG, "submit: %u pieces of work, the queue was made for %u",
+                         count, queue->limits.pending);
     cpu_lock(queue->device->instance);
     bool is_lost = queue->device->is_lost;
     uint32_t room = queue->limits.pending - queue->count;
@@ -112,7 +123,8 @@ static tnp_status reserve(cpu_queue *queue, uint32_t count, tnp_error *err)
     if (is_lost)
         return cpu_error_lost(err);
     if (count > room)
-        return cpu_error(err, TNP_E_BUSY, "submit: %u pieces of work, the queue has room for %u", count, room);
+        return cpu_error(err, TNP_E_BUSY, "submit: %u pieces of work, the queue has room for %u",
+                         count, room);
     return TNP_OK;
 }
 
@@ -147,7 +159,8 @@ static tnp_status publish(cpu_queue *queue, uint32_t count, in_call how, tnp_err
     }
     queue->tail = (queue->tail + count) % queue->slot_count;
     queue->count += count;
-    if (was_idle && (how == WITH_WAITING || (how == WITHOUT_WAITING && cpu_queue_is_ready(queue)))) {
+    if (was_idle &&
+        (how == WITH_WAITING || (how == WITHOUT_WAITING && cpu_queue_is_ready(queue)))) {
         queue->is_executed = true;
         cpu_queue_execute(queue);
         queue->is_executed = false;
@@ -158,7 +171,8 @@ static tnp_status publish(cpu_queue *queue, uint32_t count, in_call how, tnp_err
     return TNP_OK;
 }
 
-tnp_status cpu_queue_submit(tnp_queue *handle, const tnp_submit *const *submits, uint32_t count, tnp_error *err)
+tnp_status cpu_queue_submit(tnp_queue *handle, const tnp_submit *const *submits, uint32_t count,
+                            tnp_error *err)
 {
     cpu_queue *queue = cpu_queue_from(handle);
     if (!queue)
@@ -169,17 +183,19 @@ tnp_status cpu_queue_submit(tnp_queue *handle, const tnp_submit *const *submits,
     bool may_wait = true;
     for (uint32_t i = 0; i < count && status == TNP_OK; i++)
         status = read_submit(queue, submits[i], slot_at(queue, i), &may_wait, err);
-    return status == TNP_OK ? publish(queue, count, may_wait ? WITH_WAITING : NOTHING_IN_CALL, err) : status;
+    return status == TNP_OK ? publish(queue, count, may_wait ? WITH_WAITING : NOTHING_IN_CALL, err)
+                            : status;
 }
 
-tnp_status cpu_queue_copy(tnp_queue *handle, const tnp_copy *const *copies, uint32_t count, const tnp_sync *sync,
-                          tnp_error *err)
+tnp_status cpu_queue_copy(tnp_queue *handle, const tnp_copy *const *copies, uint32_t count,
+                          const tnp_sync *sync, tnp_error *err)
 {
     cpu_queue *queue = cpu_queue_from(handle);
     if (!queue)
         return cpu_error(err, TNP_E_ARG, "copy: not a queue of this plugin");
     if (count > queue->limits.copies)
-        return cpu_error(err, TNP_E_ARG, "copy: %u copies, the queue was made for %u", count, queue->limits.copies);
+        return cpu_error(err, TNP_E_ARG, "copy: %u copies, the queue was made for %u", count,
+                         queue->limits.copies);
     tnp_status status = reserve(queue, 1, err);
     if (status != TNP_OK)
         return status;
@@ -193,9 +209,10 @@ tnp_status cpu_queue_copy(tnp_queue *handle, const tnp_copy *const *copies, uint
         cpu_copy *copy = &work->copies[i];
         status = cpu_copy_read(queue->device, copies[i], copy, err);
         if (status == TNP_OK)
-            is_light &= cpu_mul(copy->bytes, copy->rows, &copy_bytes) && cpu_add(bytes, copy_bytes, &bytes) &&
-                        bytes <= LIGHT_COPY_BYTES;
+            is_light &= cpu_mul(copy->bytes, copy->rows, &copy_bytes) &&
+                        cpu_add(bytes, copy_bytes, &bytes) && bytes <= LIGHT_COPY_BYTES;
     }
     work->copy_count = count;
-    return status == TNP_OK ? publish(queue, 1, is_light ? WITHOUT_WAITING : NOTHING_IN_CALL, err) : status;
+    return status == TNP_OK ? publish(queue, 1, is_light ? WITHOUT_WAITING : NOTHING_IN_CALL, err)
+                            : status;
 }

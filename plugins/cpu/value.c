@@ -1,7 +1,8 @@
 // value.c: values of a slice.
 #include "value.h"
 
-#define KNOWN_STORAGE_FLAGS (TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES)
+#define KNOWN_STORAGE_FLAGS \
+    (TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES)
 
 bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes)
 {
@@ -18,12 +19,15 @@ bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes)
 }
 
 // Bytes from the first to the last; false when the number does not fit.
-static bool span_of(const cpu_value *value, int64_t block_elements, uint32_t block_bytes, uint64_t *span)
+static bool span_of(const cpu_value *value, int64_t block_elements, uint32_t block_bytes,
+                    uint64_t *span)
 {
     *span = block_bytes;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
-        uint64_t count = (uint64_t)(d == 0 ? value->dims[0] / block_elements : value->dims[d]), bytes;
-        if (!cpu_mul(count - 1, (uint64_t)value->strides[d], &bytes) || !cpu_add(*span, bytes, span))
+        uint64_t count = (uint64_t)(d == 0 ? value->dims[0] / block_elements : value->dims[d]),
+                 bytes;
+        if (!cpu_mul(count - 1, (uint64_t)value->strides[d], &bytes) ||
+            !cpu_add(*span, bytes, span))
             return false;
     }
     return true;
@@ -109,12 +113,14 @@ bool cpu_value_matches(const cpu_value *a, const cpu_value *b)
 {
     int64_t a_elements, b_elements;
     uint32_t a_bytes, b_bytes;
-    return cpu_dtype_block(a->dtype, &a_elements, &a_bytes) && cpu_dtype_block(b->dtype, &b_elements, &b_bytes) &&
-           a_elements == b_elements && a_bytes == b_bytes && memcmp(a->dims, b->dims, sizeof a->dims) == 0 &&
+    return cpu_dtype_block(a->dtype, &a_elements, &a_bytes) &&
+           cpu_dtype_block(b->dtype, &b_elements, &b_bytes) && a_elements == b_elements &&
+           a_bytes == b_bytes && memcmp(a->dims, b->dims, sizeof a->dims) == 0 &&
            memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
-// The bytes that the dims with strides below `period` span; false when a longer stride is no multiple of the period.
+// The bytes that the dims with strides below `period` span; false when a longer stride is no
+// multiple of the period.
 static bool span_within(const cpu_value *value, int64_t period, uint64_t *span)
 {
     int64_t block_elements;
@@ -135,7 +141,8 @@ static bool span_within(const cpu_value *value, int64_t period, uint64_t *span)
 // Seen modulo the period, each value is one stretch; the stretches do not touch:
 //
 //   |..aaaa...bbb..|..aaaa...bbb..|      two column ranges of one matrix, the period being its row
-static bool is_apart_modulo(int64_t period, const cpu_value *a, uint64_t a_begin, const cpu_value *b, uint64_t b_begin)
+static bool is_apart_modulo(int64_t period, const cpu_value *a, uint64_t a_begin,
+                            const cpu_value *b, uint64_t b_begin)
 {
     uint64_t a_span, b_span, length = (uint64_t)period;
     if (!span_within(a, period, &a_span) || !span_within(b, period, &b_span))
@@ -150,12 +157,14 @@ bool cpu_value_is_apart(const cpu_value *a, uint64_t a_begin, const cpu_value *b
 {
     if (a_begin + a->span_bytes <= b_begin || b_begin + b->span_bytes <= a_begin)
         return true;
-    // The stretches of a row that wraps around its period are seen from the start of the earlier value.
+    // Seen from the start of the earlier value, its own stretch does not wrap around the period.
     uint64_t base = a_begin < b_begin ? a_begin : b_begin;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
-        if (a->strides[d] > 0 && is_apart_modulo(a->strides[d], a, a_begin - base, b, b_begin - base))
+        if (a->strides[d] > 0 &&
+            is_apart_modulo(a->strides[d], a, a_begin - base, b, b_begin - base))
             return true;
-        if (b->strides[d] > 0 && is_apart_modulo(b->strides[d], a, a_begin - base, b, b_begin - base))
+        if (b->strides[d] > 0 &&
+            is_apart_modulo(b->strides[d], a, a_begin - base, b, b_begin - base))
             return true;
     }
     return false;

@@ -13,13 +13,14 @@ typedef struct cpu_value {
     uint32_t storage;
     uint32_t storage_flags;
     uint64_t offset;                  // in the storage
-    uint64_t span_bytes;              // from the first byte of the first element to the last of the last
+    uint64_t span_bytes;   // from the first byte of the first element to the last of the last
 } cpu_value;
 
 // Elements and bytes of one block; false for a type that is not known here.
 bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes);
 
-// Copies one value of a slice, its extents checked too. Returns why it cannot be used (static text), or NULL.
+// Copies one value of a slice, its extents checked too. Returns why it cannot be used (static
+// text), or NULL.
 const char *cpu_value_read(const tnp_slice *slice, uint32_t index, cpu_value *out);
 // The same for a value that is the extent of another: one I32.
 const char *cpu_value_read_length(const tnp_slice *slice, uint32_t index, cpu_value *out);
@@ -27,8 +28,8 @@ const char *cpu_value_read_length(const tnp_slice *slice, uint32_t index, cpu_va
 // Whether an output may take the address of an input: same dims, strides and element size.
 bool cpu_value_matches(const cpu_value *a, const cpu_value *b);
 
-// Whether no byte belongs to elements of both, a beginning at address a_begin and b at b_begin (offsets in one storage will
-// do). false also when that is not easily seen.
+// Whether no byte belongs to elements of both, a beginning at address a_begin and b at b_begin
+// (offsets in one storage will do). false also when that is not easily seen.
 bool cpu_value_is_apart(const cpu_value *a, uint64_t a_begin, const cpu_value *b, uint64_t b_begin);
 
 // The value as an op sees it, all of its dims counting.

@@ -1,7 +1,9 @@
-// A whole model against its golden file: logits after each prompt, greedy steps, likelihood of a passage.
+// A whole model against its golden file: logits after each prompt, greedy steps, likelihood of a
+// passage.
 //   lm_golden MODEL GOLDEN TOLERANCE [THREADS]
-// TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV cache in half precision;
-// C as it comes, with 8-bit activations. MODEL "": skipped. Plugins are found by TENON_PLUGIN_PATH.
+// TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV
+// cache in half precision; C as it comes, with 8-bit activations. MODEL "": skipped. Plugins are
+// found by TENON_PLUGIN_PATH.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +21,9 @@
 typedef struct tolerance {
     const char *name, *setting;
     tn_dtype kv_type;
-    double top, mean_top;          // of a prompt's ten best logits; mean over the prompts of the largest
-    double gap;                    // of best minus second at a greedy step; a step may differ where it is below
-    double gap_change;             // how far the gap may be from that of the file
+    double top, mean_top;   // of a prompt's ten best logits; mean over the prompts of the largest
+    double gap;   // of best minus second at a greedy step; a step may differ where it is below
+    double gap_change;   // how far the gap may be from that of the file
     double mean_nll, token_nll, rms_nll;
 } tolerance;
 
@@ -99,12 +101,14 @@ static uint32_t context_tokens(void)
 {
     size_t i, most = 1;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "prompts"), i, entry) {
+    json_array_foreach(json_object_get(golden, "prompts"), i, entry)
+    {
         size_t count = json_array_size(json_object_get(entry, "ids")) +
                        json_array_size(json_object_get(json_object_get(entry, "greedy"), "ids"));
         most = count > most ? count : most;
     }
-    json_array_foreach(json_object_get(golden, "nll"), i, entry) {
+    json_array_foreach(json_object_get(golden, "nll"), i, entry)
+    {
         size_t count = json_array_size(json_object_get(entry, "ids"));
         most = count > most ? count : most;
     }
@@ -135,7 +139,8 @@ static uint32_t vocabulary_of(const tlm_context *context)
 // The largest difference of the ten best logits from those of the file, in units of their std.
 static double top_difference(const json_t *last, const float *logits)
 {
-    const json_t *ids = json_object_get(last, "top_ids"), *values = json_object_get(last, "top_logits");
+    const json_t *ids = json_object_get(last, "top_ids"),
+                 *values = json_object_get(last, "top_logits");
     double largest = 0, std = json_number_value(json_object_get(last, "std"));
     for (size_t i = 0; i < json_array_size(ids); i++) {
         double difference = fabs((double)logits[id_at(ids, i)] - number_at(values, i)) / std;
@@ -154,13 +159,16 @@ static void expect_below(const char *name, const char *what, double value, doubl
 }
 
 // Gives ids in pieces of `chunk`; the logits after the last.
-static const float *eval_in_pieces(tlm_context *context, const int32_t *ids, uint32_t count, uint32_t chunk)
+static const float *eval_in_pieces(tlm_context *context, const int32_t *ids, uint32_t count,
+                                   uint32_t chunk)
 {
     const float *logits = NULL;
     tn_error err = { 0 };
     need(tlm_context_reset(context, &err), &err);
     for (uint32_t done = 0; done < count; done += chunk)
-        need(tlm_eval(context, ids + done, count - done < chunk ? count - done : chunk, &logits, &err), &err);
+        need(tlm_eval(context, ids + done, count - done < chunk ? count - done : chunk, &logits,
+                      &err),
+             &err);
     return logits;
 }
 
@@ -173,13 +181,17 @@ static void logits_after_prompts_are_those_of_the_file(void **state)
         size_t i;
         json_t *entry;
         double sum = 0;
-        json_array_foreach(json_object_get(golden, "prompts"), i, entry) {
+        json_array_foreach(json_object_get(golden, "prompts"), i, entry)
+        {
             uint32_t count;
             int32_t *ids = ids_of(entry, &count);
             const float *logits = eval_in_pieces(context, ids, count, chunks[c]);
             double difference = top_difference(json_object_get(entry, "last"), logits);
-            const char *what = c == 0 ? "top-10 / std, one pass" : c == 1 ? "top-10 / std, by tokens" : "top-10 / std, by sevens";
-            expect_below(json_string_value(json_object_get(entry, "name")), what, difference, allowed->top);
+            const char *what = c == 0   ? "top-10 / std, one pass"
+                               : c == 1 ? "top-10 / std, by tokens"
+                                        : "top-10 / std, by sevens";
+            expect_below(json_string_value(json_object_get(entry, "name")), what, difference,
+                         allowed->top);
             sum += difference;
             free(ids);
         }
@@ -204,16 +216,20 @@ static void greedy_steps_are_those_of_the_file(void **state)
     uint32_t vocabulary = vocabulary_of(context);
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "prompts"), i, entry) {
+    json_array_foreach(json_object_get(golden, "prompts"), i, entry)
+    {
         const char *name = json_string_value(json_object_get(entry, "name"));
         const json_t *greedy = json_object_get(entry, "greedy");
-        const json_t *steps = json_object_get(greedy, "ids"), *seconds = json_object_get(greedy, "second_ids");
-        double std = json_number_value(json_object_get(json_object_get(entry, "last"), "std")), largest = 0;
+        const json_t *steps = json_object_get(greedy, "ids"),
+                     *seconds = json_object_get(greedy, "second_ids");
+        double std = json_number_value(json_object_get(json_object_get(entry, "last"), "std")),
+               largest = 0;
         uint32_t count, flips = 0;
         int32_t *ids = ids_of(entry, &count);
         const float *logits = eval_in_pieces(context, ids, count, UINT32_MAX / 2);
         for (size_t step = 0; step < json_array_size(steps); step++) {
-            uint32_t id = id_at(steps, step), second = id_at(seconds, step), best = best_of(logits, vocabulary);
+            uint32_t id = id_at(steps, step), second = id_at(seconds, step),
+                     best = best_of(logits, vocabulary);
             double gap = number_at(json_object_get(greedy, "gaps"), step) / std;
             double change = fabs((double)(logits[id] - logits[second]) / std - gap);
             largest = change > largest || isnan(change) ? change : largest;
@@ -221,7 +237,8 @@ static void greedy_steps_are_those_of_the_file(void **state)
                 flips++;
                 double behind = (double)(logits[best] - logits[id]) / std;
                 if (!(gap < allowed->gap) || !(behind < allowed->gap))
-                    fail_msg("%s: step %zu is %u, expected %u, which leads by %g std in the file and is %g std behind here",
+                    fail_msg("%s: step %zu is %u, expected %u, which leads by %g std in the file "
+                             "and is %g std behind here",
                              name, step, best, id, gap, behind);
             }
             int32_t fed = (int32_t)id;
@@ -252,13 +269,16 @@ static void passages_are_as_likely_as_in_the_file(void **state)
     uint32_t vocabulary = vocabulary_of(context);
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "nll"), i, entry) {
+    json_array_foreach(json_object_get(golden, "nll"), i, entry)
+    {
         const char *name = json_string_value(json_object_get(entry, "name"));
         const json_t *per_token = json_object_get(entry, "per_token");
         uint32_t count;
         int32_t *ids = ids_of(entry, &count);
-        const float *logits = eval_in_pieces(context, ids, count, UINT32_MAX / 2);   // {vocabulary, count}
-        size_t short_count = (size_t)json_integer_value(json_object_get(json_object_get(entry, "short"), "count"));
+        const float *logits = eval_in_pieces(context, ids, count,
+                                             UINT32_MAX / 2);   // {vocabulary, count}
+        size_t short_count = (size_t)json_integer_value(
+            json_object_get(json_object_get(entry, "short"), "count"));
         double sum = 0, short_sum = 0, largest = 0, squares = 0;
         assert_int_equal(json_array_size(per_token), count - 1);
         for (uint32_t t = 0; t + 1 < count; t++) {
@@ -269,14 +289,20 @@ static void passages_are_as_likely_as_in_the_file(void **state)
             squares += difference * difference;
             largest = fabs(difference) > largest || isnan(difference) ? fabs(difference) : largest;
         }
-        double short_mean = json_number_value(json_object_get(json_object_get(entry, "short"), "mean"));
-        double long_mean = json_number_value(json_object_get(json_object_get(entry, "long"), "mean"));
-        expect_below(name, "mean NLL, short", fabs(short_sum / (double)short_count - short_mean), allowed->mean_nll);
-        expect_below(name, "mean NLL, long", fabs(sum / (count - 1) - long_mean), allowed->mean_nll);
+        double short_mean = json_number_value(
+            json_object_get(json_object_get(entry, "short"), "mean"));
+        double long_mean = json_number_value(
+            json_object_get(json_object_get(entry, "long"), "mean"));
+        expect_below(name, "mean NLL, short", fabs(short_sum / (double)short_count - short_mean),
+                     allowed->mean_nll);
+        expect_below(name, "mean NLL, long", fabs(sum / (count - 1) - long_mean),
+                     allowed->mean_nll);
         expect_below(name, "NLL of a token, largest", largest, allowed->token_nll);
         expect_below(name, "NLL of a token, RMS", sqrt(squares / (count - 1)), allowed->rms_nll);
         expect_below(name, "top-10 / std, at the end",
-                     top_difference(json_object_get(entry, "last"), logits + (size_t)(count - 1) * vocabulary), allowed->top);
+                     top_difference(json_object_get(entry, "last"),
+                                    logits + (size_t)(count - 1) * vocabulary),
+                     allowed->top);
         free(ids);
     }
     tlm_context_destroy(context);

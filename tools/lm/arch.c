@@ -24,8 +24,8 @@ void tlm_architecture_names(char *to, size_t room)
     size_t used = 0;
     to[0] = '\0';
     for (uint32_t i = 0; i < ARCHITECTURES && used < room; i++) {
-        int length =
-            snprintf(to + used, room - used, "%s%s", i ? ", " : "", architectures[i]->name);
+        int length = snprintf(to + used, room - used, "%s%s", i ? ", " : "",
+                              architectures[i]->name);
         used += length > 0 ? (size_t)length : 0;
     }
 }
@@ -44,8 +44,8 @@ static void build_inputs(const tlm_variant *v, tlm_built *built, tlm_builder *b)
     built->tokens = b->tokens = add_list(graph, "tokens", v->tokens);
     built->position = b->position = add_list(graph, "position", v->tokens);
     built->kv_len = b->kv_len = add_list(graph, "kv_len", 1);
-    built->output_rows = b->output_rows =
-        add_list(graph, "output_rows", v->has_all_rows ? v->tokens : 1);
+    built->output_rows = b->output_rows = add_list(graph, "output_rows",
+                                                   v->has_all_rows ? v->tokens : 1);
     built->rows = TN_NO_VALUE;
     tn_graph_expect(graph, built->kv_len, v->capacity < 512 ? v->capacity : 512, v->capacity);
     if (v->tokens == 1)

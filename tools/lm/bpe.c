@@ -217,8 +217,8 @@ static tn_status encode_word(void *context, const char *word, size_t bytes, tn_e
         int32_t id = e->bpe->byte_ids[(unsigned char)word[i]];
         if (id == TLM_NO_TOKEN)
             continue;
-        e->symbols[count] =
-            (symbol){ id, count - 1, count + 1 };   // before the first: 0 - 1 is NOWHERE
+        e->symbols[count] = (symbol){ id, count - 1,
+                                      count + 1 };   // before the first: 0 - 1 is NOWHERE
         count++;
     }
     if (count == 0)
@@ -253,8 +253,8 @@ static void bpe_destroy(void *state)
 static tn_status read_bytes(bpe *b, const tlm_vocabulary *v, const tn_model *model, tn_error *err)
 {
     int32_t unknown;
-    tn_status status =
-        tlm_vocabulary_read_id(v, model, "tokenizer.ggml.unknown_token_id", &unknown, err);
+    tn_status status = tlm_vocabulary_read_id(v, model, "tokenizer.ggml.unknown_token_id", &unknown,
+                                              err);
     for (unsigned byte = 0; byte < 256; byte++) {
         char letter[2];
         size_t length = tlm_byte_letter((unsigned char)byte, letter);

@@ -41,7 +41,7 @@ typedef struct tlm_builder {
 
 // Errors of all of these stick to the graph.
 
-// The weight of a slot; TN_NO_VALUE when the model does not have it. layer: 0 where it is there once.
+// The weight of a slot; TN_NO_VALUE when the model has none. layer: 0 where it is there once.
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer);
 
 // x {E, T}: the embeddings of the tokens.

@@ -32,8 +32,8 @@ static int byte_of_letter(unsigned letter)
         return (int)(letter - 0x121 + 0x7F);
     if (letter == 0x143)
         return 0xAD;
-    bool prints =
-        (letter > 0x20 && letter < 0x7F) || (letter > 0xA0 && letter < 0x100 && letter != 0xAD);
+    bool prints = (letter > 0x20 && letter < 0x7F) ||
+                  (letter > 0xA0 && letter < 0x100 && letter != 0xAD);
     return prints ? (int)letter : -1;
 }
 
@@ -42,10 +42,10 @@ size_t tlm_letters_to_bytes(const char *text, size_t bytes, char *to)
     size_t written = 0;
     for (size_t i = 0; i < bytes;) {
         unsigned char lead = (unsigned char)text[i];
-        bool has_two =
-            (lead & 0xE0) == 0xC0 && i + 1 < bytes && ((unsigned char)text[i + 1] & 0xC0) == 0x80;
-        unsigned letter =
-            has_two ? (lead & 0x1Fu) << 6 | ((unsigned char)text[i + 1] & 0x3Fu) : lead;
+        bool has_two = (lead & 0xE0) == 0xC0 && i + 1 < bytes &&
+                       ((unsigned char)text[i + 1] & 0xC0) == 0x80;
+        unsigned letter = has_two ? (lead & 0x1Fu) << 6 | ((unsigned char)text[i + 1] & 0x3Fu)
+                                  : lead;
         int byte = has_two || lead < 0x80 ? byte_of_letter(letter) : -1;
         if (byte >= 0) {
             to[written++] = (char)byte;

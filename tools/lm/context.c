@@ -72,9 +72,9 @@ static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_
 
     c->capacity = o->context_tokens;
     if (c->capacity == 0)
-        c->capacity =
-            (uint32_t)(p->context_tokens < DEFAULT_CONTEXT_TOKENS ? p->context_tokens
-                                                                  : DEFAULT_CONTEXT_TOKENS);
+        c->capacity = (uint32_t)(p->context_tokens < DEFAULT_CONTEXT_TOKENS
+                                     ? p->context_tokens
+                                     : DEFAULT_CONTEXT_TOKENS);
     if (c->capacity > p->context_tokens)
         return tlm_fail(err, TN_E_ARG,
                         "context: %" PRIu32
@@ -207,12 +207,12 @@ static tn_status eval_chunk(tlm_context *c, const int32_t *ids, uint32_t count, 
 
     uint64_t bytes = (uint64_t)count * sizeof *ids;
     tn_feed feeds[] = {
-        {built->tokens,       ids,                                        bytes        },
-        { built->position,    c->positions,                               bytes        },
-        { built->kv_len,      &kv_len,                                    sizeof kv_len},
+        { built->tokens, ids, bytes },
+        { built->position, c->positions, bytes },
+        { built->kv_len, &kv_len, sizeof kv_len },
         { built->output_rows, c->has_all_logits ? c->output_rows : &last,
-         c->has_all_logits ? bytes : sizeof last                                       },
-        { built->rows,        &rows,                                      sizeof rows  },
+          c->has_all_logits ? bytes : sizeof last },
+        { built->rows, &rows, sizeof rows },
     };
     uint32_t feed_count = sizeof feeds / sizeof feeds[0] - (tn_value_is_none(built->rows) ? 1 : 0);
     tn_status status = tn_session_run(c->session, i, feeds, feed_count, err);

@@ -140,8 +140,8 @@ static void read_heads(tlm_hparams *p, tlm_keys *keys)
                           a, p->embedding, p->heads);
         p->head_dim = p->embedding / p->heads;
     }
-    int64_t value_dim =
-        tlm_keys_integer_or(keys, "attention.value_length", 1, 1 << 16, p->head_dim);
+    int64_t value_dim = tlm_keys_integer_or(keys, "attention.value_length", 1, 1 << 16,
+                                            p->head_dim);
     if (keys->status == TN_OK && value_dim != p->head_dim)
         tlm_keys_fail(keys, TN_E_UNSUPPORTED,
                       "%s.attention.value_length is %" PRId64 ", expected %" PRId64 " as keys have",

@@ -15,10 +15,7 @@ static const struct {
     const char *name;
     const char *patterns[STEPS];
 } table[] = {
-#define PRETOKENIZER(name, first, second) \
-    { \
-        name, {first, second} \
-},
+#define PRETOKENIZER(name, first, second) { name, { first, second } },
 #include "pretokenizers.def"
 };
 
@@ -142,8 +139,8 @@ static tn_status cut_piece(const cutter *c, uint32_t step, const char *text, siz
     while (done < bytes && status == TN_OK) {
         uint32_t flags = PCRE2_NO_UTF_CHECK;   // the piece is known to be well-formed, checking it
                                                // anew is quadratic
-        int found =
-            pcre2_match(code, (PCRE2_SPTR)text, bytes, done, flags, c->matches[step], c->limits);
+        int found = pcre2_match(code, (PCRE2_SPTR)text, bytes, done, flags, c->matches[step],
+                                c->limits);
         if (found == PCRE2_ERROR_JIT_STACKLIMIT)
             found = pcre2_match(code, (PCRE2_SPTR)text, bytes, done, flags | PCRE2_NO_JIT,
                                 c->matches[step], c->limits);

@@ -79,11 +79,11 @@ static tn_status read_flag(const tn_model *model, const char *key, bool otherwis
 
 static tn_status read_ends(tlm_tokenizer *t, const tn_model *model, tn_error *err)
 {
-    tn_status status =
-        tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "bos_token_id", &t->bos_id, err);
+    tn_status status = tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "bos_token_id",
+                                              &t->bos_id, err);
     if (status == TN_OK)
-        status =
-            tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "eos_token_id", &t->eos_id, err);
+        status = tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "eos_token_id", &t->eos_id,
+                                        err);
     if (status == TN_OK)
         status = read_flag(model, PREFIX "add_bos_token", t->kind->adds_bos, &t->adds_bos, err);
     if (status == TN_OK)
@@ -203,8 +203,8 @@ static tn_status encode_text(const tlm_tokenizer *t, const char *text, size_t by
     tn_status status = TN_OK;
     while (bytes > 0 && status == TN_OK) {
         size_t begin;
-        int32_t special =
-            tlm_specials_find(&t->specials, &t->vocabulary, text, bytes, is_plain, &begin);
+        int32_t special = tlm_specials_find(&t->specials, &t->vocabulary, text, bytes, is_plain,
+                                            &begin);
         if (begin > 0)
             status = t->kind->encode(t->state, text, begin, ids, err);
         if (special != TLM_NO_TOKEN && status == TN_OK)

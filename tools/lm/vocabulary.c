@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TOKENS "tokenizer.ggml.tokens"
-#define TYPES "tokenizer.ggml.token_type"
+#define TYPES  "tokenizer.ggml.token_type"
 
 enum { MOST_TOKENS = 1 << 26, MOST_TOKEN_BYTES = 1 << 20 };
 
@@ -59,8 +59,8 @@ static tn_status read_tokens(tlm_vocabulary *v, const tn_model *model, tn_error 
         return tlm_fail_memory(err, "the tokens");
     for (int32_t id = 0; id < v->count; id++) {
         size_t bytes;
-        status =
-            tn_model_get_string_at(model, TOKENS, (uint64_t)id, &v->tokens[id].text, &bytes, err);
+        status = tn_model_get_string_at(model, TOKENS, (uint64_t)id, &v->tokens[id].text, &bytes,
+                                        err);
         if (status != TN_OK)
             return status;
         if (bytes > MOST_TOKEN_BYTES)

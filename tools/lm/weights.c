@@ -14,7 +14,7 @@ static const struct {
     bool is_per_layer;
 } slots[TLM_SLOTS] = {
 #define GLOBAL(slot, name) [TLM_##slot] = { name, false },
-#define LAYER(slot, name) [TLM_##slot] = { name, true },
+#define LAYER(slot, name)  [TLM_##slot] = { name, true },
 #include "tensors.def"
 };
 
@@ -33,13 +33,20 @@ static void name_of(tlm_slot slot, uint32_t layer, char to[NAME_BYTES])
 static int64_t dim_of(const tlm_hparams *p, tlm_dim dim)
 {
     switch (dim) {
-    case TLM_DIM_NONE: return 1;
-    case TLM_DIM_EMBEDDING: return p->embedding;
-    case TLM_DIM_VOCABULARY: return p->vocabulary;
-    case TLM_DIM_HEADS: return p->head_dim * p->heads;
-    case TLM_DIM_KV_HEADS: return p->head_dim * p->kv_heads;
-    case TLM_DIM_FEED_FORWARD: return p->feed_forward;
-    case TLM_DIM_HALF_ROT: return p->rot_dims / 2;
+    case TLM_DIM_NONE:
+        return 1;
+    case TLM_DIM_EMBEDDING:
+        return p->embedding;
+    case TLM_DIM_VOCABULARY:
+        return p->vocabulary;
+    case TLM_DIM_HEADS:
+        return p->head_dim * p->heads;
+    case TLM_DIM_KV_HEADS:
+        return p->head_dim * p->kv_heads;
+    case TLM_DIM_FEED_FORWARD:
+        return p->feed_forward;
+    case TLM_DIM_HALF_ROT:
+        return p->rot_dims / 2;
     }
     return 0;
 }
@@ -124,8 +131,8 @@ tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tl
                            const tn_allocator *allocator, tn_error *err)
 {
     *weights = (tlm_weights){ .allocator = *allocator };
-    weights->tensors =
-        tlm_alloc(allocator, (size_t)hparams->layers * TLM_SLOTS, sizeof *weights->tensors);
+    weights->tensors = tlm_alloc(allocator, (size_t)hparams->layers * TLM_SLOTS,
+                                 sizeof *weights->tensors);
     if (!weights->tensors)
         return tlm_fail_memory(err, "the list of tensors");
     tn_status status = TN_OK;

@@ -6,7 +6,7 @@
 
 typedef enum tlm_slot {
 #define GLOBAL(slot, name) TLM_##slot,
-#define LAYER(slot, name) TLM_##slot,
+#define LAYER(slot, name)  TLM_##slot,
 #include "tensors.def"
     TLM_SLOTS
 } tlm_slot;

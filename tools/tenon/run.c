@@ -26,6 +26,7 @@ static const cli_option options[] = {
     { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 0, 1, "and from this share of the probability (default: 0.95)" },
     { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1, "and those this likely relative to the best (default: 0.05)" },
     { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15, "seed of the sampling (default: random, and printed)" },
+    { "explain", 0, CLI_FLAG, NULL, offsetof(run_options, explain), 0, 0, "print the plan on stderr: segments, copies, memory" },
     { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0, "print one JSON object at the end, no stream" },
 };
 
@@ -42,6 +43,11 @@ static double now_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void write_text(void *context, const char *text, size_t bytes)
+{
+    fwrite(text, 1, bytes, context);
 }
 
 // ---------------------------------------------------------------------------------------------------------- prepare
@@ -149,6 +155,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     if (code == CLI_OK && tlm_context_create(state->runtime, state->model, &how, &state->context, &err) != TN_OK)
         code = cli_fail_status(&err);
     state->load_ms = now_ms() - begin;
+    if (code == CLI_OK && given->explain)
+        tn_session_explain(tlm_context_session(state->context), &(tn_sink){ stderr, write_text });
     if (code == CLI_OK)
         code = check_prompt(state);
     if (code == CLI_OK)

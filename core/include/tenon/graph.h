@@ -42,6 +42,7 @@ typedef struct tn_value {
 } tn_value;
 #define TN_NO_VALUE ((tn_value){ UINT32_MAX, 0 })
 
+// Whether it is TN_NO_VALUE. [any] Since 0.1
 static inline bool tn_value_is_none(tn_value value) { return value.index == UINT32_MAX; }
 
 // ---------------------------------------------------------------------------------------------------------- graph

@@ -50,7 +50,7 @@ enum {
 
 typedef struct tn_error {
     tn_status status;
-    char text[508];   // UTF-8, ends in NUL, cut at a character's border if longer; "" after TN_OK
+    char text[508];   // UTF-8, ends in NUL; a longer one loses its middle. After TN_OK both fields are as they were
 } tn_error;
 
 // The name of a status, "TN_E_SHAPE"; an unknown number gives "TN_E_INTERNAL". [any] Since 0.1

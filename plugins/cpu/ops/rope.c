@@ -119,7 +119,9 @@ static void turn_rows(cpu_job *job, uint32_t worker, cpu_range rows)
 
 static void run_rope(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
-    if (phase == 0)
+    if (job->out.dims[0] < 2 * pair_count(job))   // an extent cut off part of a pair
+        cpu_fail(job, "rope on a head of fewer elements than rot_dims");
+    else if (phase == 0)
         make_table(job, cpu_part(job->out.dims[2], 1, worker, workers));
     else
         turn_rows(job, worker, cpu_part(cpu_row_count(&job->out), 1, worker, workers));

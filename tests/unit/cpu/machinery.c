@@ -6,15 +6,20 @@ static float *floats(const test_rig *rig, uint64_t offset)
     return (float *)(void *)(rig->bytes + offset);
 }
 
-// ------------------------------------------------------------------------------------------------------------ devices
+// ----------------------------------------------------------------------------------------- devices
 
 static void settings_that_are_wrong_are_refused(void **state)
 {
-    static const struct { const char *key, *value; bool is_right; } cases[] = {
-        { "activations", "f32", true }, { "activations", "q8", true },  { "activations", "F32", false },
-        { "devices", "16", true },      { "devices", "17", false },     { "devices", "0", false },
-        { "devices", "", false },       { "devices", "4294967297", false },
-        { "threads", "1", true },       { "threads", "two", false },    { "threads", "-1", false },
+    static const struct {
+        const char *key, *value;
+        bool is_right;
+    } cases[] = {
+        { "activations", "f32", true },  { "activations", "q8", true },
+        { "activations", "F32", false }, { "devices", "16", true },
+        { "devices", "17", false },      { "devices", "0", false },
+        { "devices", "", false },        { "devices", "4294967297", false },
+        { "threads", "1", true },        { "threads", "two", false },
+        { "threads", "-1", false },
     };
     (void)state;
     const tnp_plugin *plugin = test_plugin_load(CPU_PLUGIN_PATH);
@@ -74,7 +79,10 @@ static void an_older_caller_gets_what_it_has_room_for(void **state)
     test_rig rig;
     (void)state;
     rig_start(&rig, 1);
-    struct { tnp_memory_info info; uint64_t beyond; } longer = { .info = { .size = sizeof longer }, .beyond = 77 };
+    struct {
+        tnp_memory_info info;
+        uint64_t beyond;
+    } longer = { .info = { .size = sizeof longer }, .beyond = 77 };
     assert_ok(rig.plugin->memory_info(rig.device, 0, &longer.info, &rig.err));
     assert_int_equal(longer.info.alignment_bytes, 32);
     assert_int_equal(longer.beyond, 77);
@@ -85,21 +93,30 @@ static void an_older_caller_gets_what_it_has_room_for(void **state)
     rig_stop(&rig);
 }
 
-// ------------------------------------------------------------------------------------------------------------- claims
+// ------------------------------------------------------------------------------------------ claims
 
 static void what_is_not_known_is_refused_in_words(void **state)
 {
-    static const struct { const char *says; uint32_t op; bool has_tail; unsigned char tail; bool is_taken; } cases[] = {
-        { "a node as it should be",            TNP_OP_SCALE, false, 0, true },
-        { "a longer attribute struct of zeros", TNP_OP_SCALE, true,  0, true },
-        { "an attribute that is not known",    TNP_OP_SCALE, true,  1, false },
-        { "an op that is not known",           0x80000001u,  false, 0, false },
+    static const struct {
+        const char *says;
+        uint32_t op;
+        bool has_tail;
+        unsigned char tail;
+        bool is_taken;
+    } cases[] = {
+        { "a node as it should be", TNP_OP_SCALE, false, 0, true },
+        { "a longer attribute struct of zeros", TNP_OP_SCALE, true, 0, true },
+        { "an attribute that is not known", TNP_OP_SCALE, true, 1, false },
+        { "an op that is not known", 0x80000001u, false, 0, false },
     };
     test_rig rig;
     (void)state;
     rig_start(&rig, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct { tnp_scale_attr scale; unsigned char tail[8]; } attr = { .scale = { .size = sizeof attr.scale } };
+        struct {
+            tnp_scale_attr scale;
+            unsigned char tail[8];
+        } attr = { .scale = { .size = sizeof attr.scale } };
         test_slice slice;
         test_claims claims;
         test_slice_init(&slice);
@@ -153,7 +170,11 @@ static void values_that_are_not_known_are_refused(void **state)
 // A fused gate and up projection: one matrix, its left half the gate, its right half up.
 static void permission_in_place_looks_at_the_elements(void **state)
 {
-    static const struct { const char *says; uint64_t up_offset; bool is_gate_free, is_up_free; } cases[] = {
+    static const struct {
+        const char *says;
+        uint64_t up_offset;
+        bool is_gate_free, is_up_free;
+    } cases[] = {
         { "halves of one matrix do not share an element", 16, true, true },
         { "the same half twice is read before it is written", 0, true, true },
         { "halves that overlap", 4, false, false },
@@ -178,13 +199,15 @@ static void permission_in_place_looks_at_the_elements(void **state)
             is_gate_free |= claims.in_place[0][p].input == gate;
             is_up_free |= claims.in_place[0][p].input == up;
         }
-        if (!claims.is_taken[0] || is_gate_free != cases[i].is_gate_free || is_up_free != cases[i].is_up_free)
-            fail_msg("%s: gate %d up %d %s", cases[i].says, is_gate_free, is_up_free, claims.reasons[0]);
+        if (!claims.is_taken[0] || is_gate_free != cases[i].is_gate_free ||
+            is_up_free != cases[i].is_up_free)
+            fail_msg("%s: gate %d up %d %s", cases[i].says, is_gate_free, is_up_free,
+                     claims.reasons[0]);
     }
     rig_stop(&rig);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- runs
+// -------------------------------------------------------------------------------------------- runs
 
 static void a_sum_has_the_same_bits_for_any_number_of_workers(void **state)
 {
@@ -245,14 +268,19 @@ static void a_chain_runs_in_place(void **state)
 
 static void a_binding_that_cannot_work_is_refused(void **state)
 {
-    static const struct { const char *says; uint64_t offset, bytes; uint32_t count; tnp_status status; } cases[] = {
-        { "in place",                          0,                       256, 3, TNP_OK },
-        { "apart",                             4096,                    256, 3, TNP_OK },
-        { "over a part of an input",           64,                      256, 3, TNP_E_ARG },
-        { "too short",                         0,                       255, 3, TNP_E_ARG },
-        { "past the end of the buffer",        RIG_BUFFER_BYTES - 128,  256, 3, TNP_E_ARG },
-        { "past the end of all numbers",       UINT64_MAX - 8,          256, 3, TNP_E_ARG },
-        { "an output that is not there",       0,                       256, 2, TNP_E_ARG },
+    static const struct {
+        const char *says;
+        uint64_t offset, bytes;
+        uint32_t count;
+        tnp_status status;
+    } cases[] = {
+        { "in place", 0, 256, 3, TNP_OK },
+        { "apart", 4096, 256, 3, TNP_OK },
+        { "over a part of an input", 64, 256, 3, TNP_E_ARG },
+        { "too short", 0, 255, 3, TNP_E_ARG },
+        { "past the end of the buffer", RIG_BUFFER_BYTES - 128, 256, 3, TNP_E_ARG },
+        { "past the end of all numbers", UINT64_MAX - 8, 256, 3, TNP_E_ARG },
+        { "an output that is not there", 0, 256, 2, TNP_E_ARG },
     };
     test_rig rig;
     rig_sum sum;
@@ -266,7 +294,8 @@ static void a_binding_that_cannot_work_is_refused(void **state)
             test_binding(TNP_BIND_STORAGE, 1, rig.buffer, 8192, 256),
             test_binding(TNP_BIND_STORAGE, 2, rig.buffer, cases[i].offset, cases[i].bytes),
         };
-        tnp_status status = test_bind(rig.plugin, sum.program, 0, bindings, cases[i].count, &bound, &rig.err);
+        tnp_status status =
+            test_bind(rig.plugin, sum.program, 0, bindings, cases[i].count, &bound, &rig.err);
         if (status != cases[i].status)
             fail_msg("%s: %d %s", cases[i].says, status, rig.err.text);
         rig.plugin->unbind(bound);
@@ -285,8 +314,11 @@ static void memory_to_be_read_only_is_not_written(void **state)
     (void)state;
     rig_start(&rig, 1);
     rig_sum_make(&rig, &sum, 64, false, 0);
-    tnp_import import = { .size = sizeof import, .flags = TNP_IMPORT_READ_ONLY, .kind = TNP_IMPORT_HOST,
-                          .handle = (uintptr_t)constant, .bytes = sizeof constant };
+    tnp_import import = { .size = sizeof import,
+                          .flags = TNP_IMPORT_READ_ONLY,
+                          .kind = TNP_IMPORT_HOST,
+                          .handle = (uintptr_t)constant,
+                          .bytes = sizeof constant };
     assert_ok(rig.plugin->buffer_import(rig.device, &import, &imported, &rig.err));
     tnp_binding bindings[] = {
         test_binding(TNP_BIND_STORAGE, 0, rig.buffer, 0, 256),
@@ -300,7 +332,8 @@ static void memory_to_be_read_only_is_not_written(void **state)
     assert_true(floats(&rig, 0)[63] == 63);
     rig.plugin->unbind(bound);
     bindings[2].buffer = imported;
-    assert_int_equal(test_bind(rig.plugin, sum.program, 0, bindings, 3, &bound, &rig.err), TNP_E_ARG);
+    assert_int_equal(test_bind(rig.plugin, sum.program, 0, bindings, 3, &bound, &rig.err),
+                     TNP_E_ARG);
     rig.plugin->buffer_free(imported);
     rig_sum_drop(&rig, &sum);
     rig_stop(&rig);
@@ -308,8 +341,12 @@ static void memory_to_be_read_only_is_not_written(void **state)
 
 static void an_extent_says_how_much_counts(void **state)
 {
-    static const struct { int32_t length; tnp_status status; } cases[] = {
-        { 0, TNP_OK }, { 1, TNP_OK }, { 64, TNP_OK }, { 65, TNP_E_DATA }, { -1, TNP_E_DATA }, { 7, TNP_OK },
+    static const struct {
+        int32_t length;
+        tnp_status status;
+    } cases[] = {
+        { 0, TNP_OK },      { 1, TNP_OK },      { 64, TNP_OK },
+        { 65, TNP_E_DATA }, { -1, TNP_E_DATA }, { 7, TNP_OK },
     };
     test_rig rig;
     rig_sum sum;
@@ -352,7 +389,8 @@ static void an_extent_made_by_a_node_is_read_after_it(void **state)
     assert_ok(test_slice_compile(&slice, rig.plugin, rig.device, &program, &rig.err));
     tnp_binding bindings[4];
     for (uint32_t i = 0; i < 4; i++)
-        bindings[i] = test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
+        bindings[i] =
+            test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
     assert_ok(test_bind(rig.plugin, program, 0, bindings, 4, &bound, &rig.err));
     for (int largest = 0; largest < 12; largest++) {
         for (int i = 0; i < 16; i++)
@@ -387,10 +425,17 @@ static void an_index_outside_its_table_fails_the_work(void **state)
     assert_ok(test_slice_compile(&slice, rig.plugin, rig.device, &program, &rig.err));
     tnp_binding bindings[3];
     for (uint32_t i = 0; i < 3; i++)
-        bindings[i] = test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
+        bindings[i] =
+            test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
     assert_ok(test_bind(rig.plugin, program, 0, bindings, 3, &bound, &rig.err));
-    static const struct { int32_t index[2]; tnp_status status; } cases[] = {
-        { { 3, 0 }, TNP_OK }, { { 0, 4 }, TNP_E_DATA }, { { -1, 0 }, TNP_E_DATA }, { { 1, 2 }, TNP_OK },
+    static const struct {
+        int32_t index[2];
+        tnp_status status;
+    } cases[] = {
+        { { 3, 0 }, TNP_OK },
+        { { 0, 4 }, TNP_E_DATA },
+        { { -1, 0 }, TNP_E_DATA },
+        { { 1, 2 }, TNP_OK },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tnp_update update = { 1, 8, 0, cases[i].index };
@@ -442,7 +487,8 @@ static void a_unit_that_asked_for_scratch_needs_it(void **state)
     rig_start(&rig, 2);
     test_slice_init(&slice);
     uint32_t x = test_slice_add_value(&slice, TNP_DTYPE_F32, TNP_STORAGE_ENTERS, 2, x_dims);
-    uint32_t w = test_slice_add_value(&slice, TNP_DTYPE_F32, TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS, 2, w_dims);
+    uint32_t w = test_slice_add_value(&slice, TNP_DTYPE_F32,
+                                      TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS, 2, w_dims);
     uint32_t out = test_slice_add_value(&slice, TNP_DTYPE_F32, TNP_STORAGE_LEAVES, 2, out_dims);
     slice.values[w].dtype = TNP_DTYPE_Q8_0;
     slice.values[w].strides[0] = slice.values[w].strides[1] = 34;
@@ -453,8 +499,10 @@ static void a_unit_that_asked_for_scratch_needs_it(void **state)
     assert_ok(test_slice_compile(&slice, rig.plugin, rig.device, &program, &rig.err));
     tnp_binding bindings[4];
     for (uint32_t i = 0; i < 3; i++)
-        bindings[i] = test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
-    bindings[3] = test_binding(TNP_BIND_SCRATCH, 0, rig.buffer, 16384 + 32, claims.claims[0].scratch_bytes);
+        bindings[i] =
+            test_binding(TNP_BIND_STORAGE, i, rig.buffer, i * 4096, slice.storages[i].bytes);
+    bindings[3] =
+        test_binding(TNP_BIND_SCRATCH, 0, rig.buffer, 16384 + 32, claims.claims[0].scratch_bytes);
     assert_int_equal(test_bind(rig.plugin, program, 0, bindings, 3, &bound, &rig.err), TNP_E_ARG);
     assert_ok(test_bind(rig.plugin, program, 0, bindings, 4, &bound, &rig.err));
     for (int i = 0; i < 64; i++)
@@ -483,12 +531,13 @@ static void a_traced_run_reports_each_unit(void **state)
     assert_int_equal(rig.host.span_count, 1);
     assert_int_equal(rig.host.spans[0].unit, 0);
     assert_int_equal(rig.host.spans[0].bytes, 3 * 256);
-    assert_true(rig.host.spans[0].end_ns >= rig.host.spans[0].begin_ns && rig.host.spans[0].begin_ns > 0);
+    assert_true(rig.host.spans[0].end_ns >= rig.host.spans[0].begin_ns &&
+                rig.host.spans[0].begin_ns > 0);
     rig_sum_drop(&rig, &sum);
     rig_stop(&rig);
 }
 
-// ------------------------------------------------------------------------------------------------------------- memory
+// ------------------------------------------------------------------------------------------ memory
 
 // All that takes memory, once through. Returns the first status that is not OK.
 static tnp_status run_case(const tnp_plugin *plugin, test_host *host)
@@ -505,7 +554,9 @@ static tnp_status run_case(const tnp_plugin *plugin, test_host *host)
     const tnp_open open = { .size = sizeof open };
     const tnp_alloc alloc = { .size = sizeof alloc, .bytes = 4096 };
     const tnp_semaphore_options options = { .size = sizeof options };
-    const tnp_queue_options how = { .size = sizeof how, .kind = TNP_QUEUE_COPY, .pending = 2, .points = 1 };
+    const tnp_queue_options how = {
+        .size = sizeof how, .kind = TNP_QUEUE_COPY, .pending = 2, .points = 1
+    };
 
     test_slice_init(&slice);
     uint32_t x = test_slice_add_vector(&slice, TNP_DTYPE_F32, TNP_STORAGE_ENTERS, 8);
@@ -552,7 +603,8 @@ static void every_allocation_may_fail(void **state)
         test_host_init(&host, 1);
         host.fail_at = fail_at;
         status = run_case(plugin, &host);
-        assert_true(status == TNP_OK || status == TNP_E_HOST_MEMORY || status == TNP_E_DEVICE_MEMORY);
+        assert_true(status == TNP_OK || status == TNP_E_HOST_MEMORY ||
+                    status == TNP_E_DEVICE_MEMORY);
         assert_int_equal(host.live, 0);
         test_host_finish(&host);
         assert_true(fail_at < 100);

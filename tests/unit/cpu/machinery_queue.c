@@ -64,10 +64,11 @@ static void scene_stop(scene *s)
 static tnp_status submit_sum(scene *s, uint64_t wait, uint64_t signal, uint32_t flags)
 {
     const tnp_point gate = { s->gate, wait }, done = { s->done, signal };
-    return rig_submit(&s->rig, s->rig.queue, s->sum.bound, flags, wait ? &gate : NULL, &done, NULL, 0);
+    return rig_submit(&s->rig, s->rig.queue, s->sum.bound, flags, wait ? &gate : NULL, &done, NULL,
+                      0);
 }
 
-// ------------------------------------------------------------------------------------------------------------- order
+// ------------------------------------------------------------------------------------------- order
 
 static void a_thousand_submits_without_a_wait_give_the_serial_result(void **state)
 {
@@ -140,10 +141,12 @@ static void semaphores_order_two_queues(void **state)
     scene s;
     (void)state;
     scene_start(&s, 2);
-    tnp_queue *queues[2] = { rig_queue(&s.rig, s.rig.device, 100), rig_queue(&s.rig, s.rig.device, 100) };
+    tnp_queue *queues[2] = { rig_queue(&s.rig, s.rig.device, 100),
+                             rig_queue(&s.rig, s.rig.device, 100) };
     tnp_semaphore *turns[2] = { rig_semaphore(&s.rig, 0, 0), rig_semaphore(&s.rig, 0, 0) };
     for (uint64_t i = 1; i <= 100; i++) {
-        const tnp_point last = { turns[1], i - 1 }, first = { turns[0], i }, second = { turns[1], i };
+        const tnp_point last = { turns[1], i - 1 }, first = { turns[0], i },
+                        second = { turns[1], i };
         assert_ok(rig_submit(&s.rig, queues[0], s.sum.bound, 0, &last, &first, NULL, 0));
         assert_ok(rig_submit(&s.rig, queues[1], s.sum.bound, 0, &first, &second, NULL, 0));
     }
@@ -181,26 +184,35 @@ static void more_than_the_queue_was_made_for_is_refused(void **state)
     scene_start(&s, 1);
     const tnp_point points[RIG_POINTS + 1] = { { s.done, 1 }, { s.done, 2 }, { s.done, 3 } };
     char data[RIG_UPDATE_BYTES + 4] = { 0 };
-    const tnp_update updates[RIG_UPDATES + 1] = { { 0, 4, 0, data }, { 0, 4, 0, data }, { 0, 4, 0, data } };
-    const tnp_update large = { 0, sizeof data, 0, data }, outside = { 0, 8, 252, data }, nowhere = { 9, 4, 0, data };
+    const tnp_update updates[RIG_UPDATES + 1] = { { 0, 4, 0, data },
+                                                  { 0, 4, 0, data },
+                                                  { 0, 4, 0, data } };
+    const tnp_update large = { 0, sizeof data, 0, data }, outside = { 0, 8, 252, data },
+                     nowhere = { 9, 4, 0, data };
     tnp_sync sync = { .size = sizeof sync, .signal_count = RIG_POINTS + 1, .signals = points };
     tnp_submit submit = { .size = sizeof submit, .sync = &sync };
     const tnp_submit *submits[RIG_PENDING + 1] = { &submit, &submit, &submit, &submit, &submit };
     assert_int_equal(s.rig.plugin->queue_submit(s.rig.queue, submits, 1, &s.rig.err), TNP_E_ARG);
     sync.signal_count = 0;
-    assert_int_equal(s.rig.plugin->queue_submit(s.rig.queue, submits, RIG_PENDING + 1, &s.rig.err), TNP_E_ARG);
-    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, updates, 3), TNP_E_ARG);
-    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &large, 1), TNP_E_ARG);
-    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &outside, 1), TNP_E_ARG);
-    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &nowhere, 1), TNP_E_ARG);
+    assert_int_equal(s.rig.plugin->queue_submit(s.rig.queue, submits, RIG_PENDING + 1, &s.rig.err),
+                     TNP_E_ARG);
+    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, updates, 3),
+                     TNP_E_ARG);
+    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &large, 1),
+                     TNP_E_ARG);
+    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &outside, 1),
+                     TNP_E_ARG);
+    assert_int_equal(rig_submit(&s.rig, s.rig.queue, s.sum.bound, 0, NULL, NULL, &nowhere, 1),
+                     TNP_E_ARG);
     submit.flags = 1u << 20;
-    assert_int_equal(s.rig.plugin->queue_submit(s.rig.queue, submits, 1, &s.rig.err), TNP_E_UNSUPPORTED);
+    assert_int_equal(s.rig.plugin->queue_submit(s.rig.queue, submits, 1, &s.rig.err),
+                     TNP_E_UNSUPPORTED);
     const tnp_point wrong = { s.gate, 1 };
     assert_int_equal(rig_submit(&s.rig, s.rig.queue, NULL, 0, NULL, &wrong, NULL, 0), TNP_E_ARG);
     scene_stop(&s);
 }
 
-// ----------------------------------------------------------------------------------------------------------- failures
+// ---------------------------------------------------------------------------------------- failures
 
 static void a_failure_passes_to_what_waits_and_no_further(void **state)
 {
@@ -283,7 +295,8 @@ static void a_failure_is_seen_when_nothing_runs_any_more(void **state)
         rig_sum_drop(&s.rig, &sum);
         pthread_join(thread, NULL);
         s.rig.plugin->semaphore_destroy(done);
-        for (tnp_status idle = TNP_E_BUSY; idle == TNP_E_BUSY;) {   // the work let go still leaves the queue
+        // The work let go still leaves the queue.
+        for (tnp_status idle = TNP_E_BUSY; idle == TNP_E_BUSY;) {
             const tnp_point signal = { s.done, (uint64_t)round + 1 };
             idle = rig_submit(&s.rig, s.rig.queue, NULL, 0, NULL, &signal, NULL, 0);
         }
@@ -316,18 +329,20 @@ static void a_destroyed_queue_fails_what_has_not_started(void **state)
     for (int i = 0; i < 3; i++) {
         others[i] = rig_semaphore(&s.rig, 0, 0);
         const tnp_point wait = { s.gate, 1 }, signal = { others[i], 1 };
-        assert_ok(rig_submit(&s.rig, queue, s.sum.bound, 0, i == 0 ? &wait : NULL, &signal, NULL, 0));
+        assert_ok(
+            rig_submit(&s.rig, queue, s.sum.bound, 0, i == 0 ? &wait : NULL, &signal, NULL, 0));
     }
     s.rig.plugin->queue_destroy(queue);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(s.rig.plugin->semaphore_wait(others[i], 1, 0, &s.rig.err), TNP_E_CANCELLED);
+        assert_int_equal(s.rig.plugin->semaphore_wait(others[i], 1, 0, &s.rig.err),
+                         TNP_E_CANCELLED);
         s.rig.plugin->semaphore_destroy(others[i]);
     }
     assert_true(floats(&s.rig, 0)[0] == 0);
     scene_stop(&s);
 }
 
-// ------------------------------------------------------------------------------------------------------------ notices
+// ----------------------------------------------------------------------------------------- notices
 
 typedef struct test_told { atomic_int calls; tnp_status status; char text[64]; } test_told;
 
@@ -341,15 +356,17 @@ static void reached(tnp_notice *notice, tnp_status status, const char *text)
 
 static tnp_notice notice_for(test_told *told, uint64_t value)
 {
-    return (tnp_notice){ .size = sizeof(tnp_notice), .value = value, .reached = reached, .argument = told };
+    return (tnp_notice){
+        .size = sizeof(tnp_notice), .value = value, .reached = reached, .argument = told
+    };
 }
 
 static void a_notice_comes_once_and_on_failure_too(void **state)
 {
     scene s;
     test_told tolds[4] = { 0 };
-    tnp_notice notices[4] = { notice_for(&tolds[0], 0), notice_for(&tolds[1], 1), notice_for(&tolds[2], 2),
-                              notice_for(&tolds[3], 2) };
+    tnp_notice notices[4] = { notice_for(&tolds[0], 0), notice_for(&tolds[1], 1),
+                              notice_for(&tolds[2], 2), notice_for(&tolds[3], 2) };
     (void)state;
     scene_start(&s, 2);
     for (int i = 0; i < 4; i++)
@@ -396,7 +413,7 @@ static void a_notice_outlives_its_semaphore(void **state)
     scene_stop(&s);
 }
 
-// ------------------------------------------------------------------------------------------------------------- copies
+// ------------------------------------------------------------------------------------------ copies
 
 static void copies_take_rows_and_zeros(void **state)
 {
@@ -408,11 +425,23 @@ static void copies_take_rows_and_zeros(void **state)
         from[i] = (char)i;
     memset(to, 9, sizeof to);
     const uint32_t before = test_host_given(&s.rig.host);
-    const tnp_copy in = { .size = sizeof in, .to_buffer = s.rig.buffer, .from_host = from, .to_offset = 100, .bytes = 4,
-                          .rows = 3, .from_pitch = 16, .to_pitch = 8 };
-    const tnp_copy zeros = { .size = sizeof zeros, .to_buffer = s.rig.buffer, .to_offset = 200, .bytes = 16, .rows = 1 };
-    const tnp_copy out = { .size = sizeof out, .from_buffer = s.rig.buffer, .from_offset = 100, .to_host = to,
-                           .bytes = 20, .rows = 1 };
+    const tnp_copy in = { .size = sizeof in,
+                          .to_buffer = s.rig.buffer,
+                          .from_host = from,
+                          .to_offset = 100,
+                          .bytes = 4,
+                          .rows = 3,
+                          .from_pitch = 16,
+                          .to_pitch = 8 };
+    const tnp_copy zeros = {
+        .size = sizeof zeros, .to_buffer = s.rig.buffer, .to_offset = 200, .bytes = 16, .rows = 1
+    };
+    const tnp_copy out = { .size = sizeof out,
+                           .from_buffer = s.rig.buffer,
+                           .from_offset = 100,
+                           .to_host = to,
+                           .bytes = 20,
+                           .rows = 1 };
     const tnp_copy *first[] = { &in, &zeros }, *second[] = { &out };
     const tnp_point done[] = { { s.done, 1 }, { s.done, 2 } };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &done[0] };
@@ -422,7 +451,8 @@ static void copies_take_rows_and_zeros(void **state)
     assert_ok(s.rig.plugin->queue_copy(s.rig.queue, second, 1, &sync, &s.rig.err));
     assert_ok(wait_for(&s.rig, s.done, 2));
     assert_int_equal(test_host_given(&s.rig.host), before);
-    static const char expected[] = { 0, 1, 2, 3, 7, 7, 7, 7, 16, 17, 18, 19, 7, 7, 7, 7, 32, 33, 34, 35, 9 };
+    static const char expected[] = { 0,  1, 2, 3, 7, 7,  7,  7,  16, 17, 18,
+                                     19, 7, 7, 7, 7, 32, 33, 34, 35, 9 };
     assert_memory_equal(to, expected, sizeof expected);
     assert_int_equal(s.rig.bytes[199], 7);
     assert_int_equal(s.rig.bytes[200], 0);
@@ -432,22 +462,30 @@ static void copies_take_rows_and_zeros(void **state)
 
 static void a_copy_outside_a_buffer_is_refused(void **state)
 {
-    static const struct { const char *says; uint64_t offset, bytes, rows, pitch; tnp_status status; } cases[] = {
-        { "the last byte",             RIG_BUFFER_BYTES - 1, 1, 1, 0,                    TNP_OK },
-        { "one byte too many",         RIG_BUFFER_BYTES - 1, 2, 1, 0,                    TNP_E_ARG },
-        { "a last row outside",        0,                    1, 3, RIG_BUFFER_BYTES / 2, TNP_E_ARG },
-        { "no bytes",                  0,                    0, 1, 0,                    TNP_E_ARG },
-        { "no rows",                   0,                    1, 0, 0,                    TNP_E_ARG },
-        { "rows that wrap around",     0,                    1, 3, (uint64_t)1 << 63,    TNP_E_ARG },
-        { "an offset that wraps around", UINT64_MAX,         2, 1, 0,                    TNP_E_ARG },
+    static const struct {
+        const char *says;
+        uint64_t offset, bytes, rows, pitch;
+        tnp_status status;
+    } cases[] = {
+        { "the last byte", RIG_BUFFER_BYTES - 1, 1, 1, 0, TNP_OK },
+        { "one byte too many", RIG_BUFFER_BYTES - 1, 2, 1, 0, TNP_E_ARG },
+        { "a last row outside", 0, 1, 3, RIG_BUFFER_BYTES / 2, TNP_E_ARG },
+        { "no bytes", 0, 0, 1, 0, TNP_E_ARG },
+        { "no rows", 0, 1, 0, 0, TNP_E_ARG },
+        { "rows that wrap around", 0, 1, 3, (uint64_t)1 << 63, TNP_E_ARG },
+        { "an offset that wraps around", UINT64_MAX, 2, 1, 0, TNP_E_ARG },
     };
     scene s;
     char byte[RIG_BUFFER_BYTES] = { 0 };
     (void)state;
     scene_start(&s, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const tnp_copy copy = { .size = sizeof copy, .to_buffer = s.rig.buffer, .from_host = byte,
-                                .to_offset = cases[i].offset, .bytes = cases[i].bytes, .rows = cases[i].rows,
+        const tnp_copy copy = { .size = sizeof copy,
+                                .to_buffer = s.rig.buffer,
+                                .from_host = byte,
+                                .to_offset = cases[i].offset,
+                                .bytes = cases[i].bytes,
+                                .rows = cases[i].rows,
                                 .to_pitch = cases[i].pitch };
         const tnp_copy *copies[] = { &copy };
         const tnp_sync sync = { .size = sizeof sync };
@@ -458,7 +496,7 @@ static void a_copy_outside_a_buffer_is_refused(void **state)
     scene_stop(&s);
 }
 
-// ------------------------------------------------------------------------------------------------------- lost devices
+// ------------------------------------------------------------------------------------ lost devices
 
 static void an_abandoned_device_fails_what_is_pending(void **state)
 {
@@ -476,7 +514,8 @@ static void an_abandoned_device_fails_what_is_pending(void **state)
     assert_int_equal(submit_sum(&s, 0, 3, 0), TNP_E_DEVICE_LOST);
     const tnp_alloc alloc = { .size = sizeof alloc, .bytes = 64 };
     tnp_buffer *buffer;
-    assert_int_equal(s.rig.plugin->buffer_alloc(s.rig.device, &alloc, &buffer, &s.rig.err), TNP_E_DEVICE_LOST);
+    assert_int_equal(s.rig.plugin->buffer_alloc(s.rig.device, &alloc, &buffer, &s.rig.err),
+                     TNP_E_DEVICE_LOST);
     tnp_semaphore *semaphore;
     const tnp_semaphore_options options = { .size = sizeof options };
     assert_int_equal(s.rig.plugin->semaphore_create(s.rig.device, &options, &semaphore, &s.rig.err),
@@ -500,7 +539,8 @@ static void another_device_goes_on_when_one_is_lost(void **state)
     scene_stop(&s);
 }
 
-// The host's trace hangs. Nothing of this device waits for it, and what the thread may still touch is left alone.
+// The host's trace hangs. Nothing of this device waits for it, and what the thread may still touch
+// is left alone.
 static void work_that_hangs_holds_nobody_up(void **state)
 {
     static scene s;   // the thread left over looks at it after the test
@@ -514,7 +554,8 @@ static void work_that_hangs_holds_nobody_up(void **state)
     while (atomic_load(&s.rig.host.in_trace) == 0)
         sched_yield();
     assert_ok(s.rig.plugin->semaphore_fail(s.done, TNP_E_CANCELLED, "given up", &s.rig.err));
-    assert_int_equal(s.rig.plugin->semaphore_wait(s.done, 1, 1000000, &s.rig.err), TNP_E_TIMEOUT);   // it still runs
+    // It still runs.
+    assert_int_equal(s.rig.plugin->semaphore_wait(s.done, 1, 1000000, &s.rig.err), TNP_E_TIMEOUT);
     s.rig.plugin->abandon(s.rig.device);
     assert_int_equal(wait_for(&s.rig, s.done, 1), TNP_E_CANCELLED);
     s.rig.plugin->semaphore_destroy(s.done);

@@ -32,8 +32,13 @@ void rig_stop(test_rig *rig)
 tnp_queue *rig_queue(test_rig *rig, tnp_device *device, uint32_t pending)
 {
     tnp_queue *queue = NULL;
-    tnp_queue_options how = { .size = sizeof how, .kind = TNP_QUEUE_COMPUTE, .pending = pending, .points = RIG_POINTS,
-                              .copies = RIG_COPIES, .update_bytes = RIG_UPDATE_BYTES, .updates = RIG_UPDATES };
+    tnp_queue_options how = { .size = sizeof how,
+                              .kind = TNP_QUEUE_COMPUTE,
+                              .pending = pending,
+                              .points = RIG_POINTS,
+                              .copies = RIG_COPIES,
+                              .update_bytes = RIG_UPDATE_BYTES,
+                              .updates = RIG_UPDATES };
     assert_ok(rig->plugin->queue_create(device, &how, &queue, &rig->err));
     return queue;
 }
@@ -57,7 +62,8 @@ void rig_sum_make(test_rig *rig, rig_sum *sum, int64_t count, bool has_extent, u
     if (has_extent) {
         uint32_t length = test_slice_add_vector(slice, TNP_DTYPE_I32, TNP_STORAGE_ENTERS, 1);
         slice->values[length].flags = TNP_VALUE_AT_SUBMIT;
-        slice->values[x].extent[0] = slice->values[y].extent[0] = slice->values[out].extent[0] = 1 + length;
+        slice->values[x].extent[0] = slice->values[y].extent[0] = slice->values[out].extent[0] =
+            1 + length;
     }
     test_slice_add_node(slice, TNP_OP_ADD, NULL, "sum", x, y, out);
     assert_ok(test_slice_compile(slice, rig->plugin, rig->device, &sum->program, &rig->err));
@@ -67,7 +73,8 @@ void rig_sum_make(test_rig *rig, rig_sum *sum, int64_t count, bool has_extent, u
         test_binding(TNP_BIND_STORAGE, 2, rig->buffer, 0, bytes),
         test_binding(TNP_BIND_STORAGE, 3, rig->buffer, 8192, 4),
     };
-    assert_ok(test_bind(rig->plugin, sum->program, bind_flags, bindings, has_extent ? 4 : 3, &sum->bound, &rig->err));
+    assert_ok(test_bind(rig->plugin, sum->program, bind_flags, bindings, has_extent ? 4 : 3,
+                        &sum->bound, &rig->err));
 }
 
 void rig_sum_drop(test_rig *rig, rig_sum *sum)
@@ -76,13 +83,21 @@ void rig_sum_drop(test_rig *rig, rig_sum *sum)
     rig->plugin->program_destroy(sum->program);
 }
 
-tnp_status rig_submit(test_rig *rig, tnp_queue *queue, tnp_bound *bound, uint32_t flags, const tnp_point *wait,
-                      const tnp_point *signal, const tnp_update *updates, uint32_t update_count)
+tnp_status rig_submit(test_rig *rig, tnp_queue *queue, tnp_bound *bound, uint32_t flags,
+                      const tnp_point *wait, const tnp_point *signal, const tnp_update *updates,
+                      uint32_t update_count)
 {
-    tnp_sync sync = { .size = sizeof sync, .wait_count = wait != NULL, .waits = wait, .signal_count = signal != NULL,
+    tnp_sync sync = { .size = sizeof sync,
+                      .wait_count = wait != NULL,
+                      .waits = wait,
+                      .signal_count = signal != NULL,
                       .signals = signal };
-    tnp_submit submit = { .size = sizeof submit, .flags = flags, .update_count = update_count, .updates = updates,
-                          .sync = &sync, .bound = bound };
+    tnp_submit submit = { .size = sizeof submit,
+                          .flags = flags,
+                          .update_count = update_count,
+                          .updates = updates,
+                          .sync = &sync,
+                          .bound = bound };
     const tnp_submit *submits[] = { &submit };
     return rig->plugin->queue_submit(queue, submits, 1, &rig->err);
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-// Stands before the bytes that were asked for. All are linked, so that a leak checker finds what a plugin leaks on purpose.
+// Stands before the bytes that were asked for. All are linked, so that a leak checker finds what a
+// plugin leaks on purpose.
 struct test_allocation {
     _Alignas(64) test_allocation *next;
     test_allocation *previous;
@@ -93,7 +94,7 @@ static uint32_t host_worker_count(void *context)
     return ((test_host *)context)->workers;
 }
 
-// ------------------------------------------------------------------------------------------------------------ teams
+// ------------------------------------------------------------------------------------------- teams
 
 struct tnp_team {
     pthread_barrier_t barrier;
@@ -112,7 +113,9 @@ static void *run_member(void *argument)
 }
 
 static void host_team(void *context, uint32_t wanted,
-                      void (*body)(void *argument, tnp_team *team, uint32_t worker, uint32_t workers), void *argument)
+                      void (*body)(void *argument, tnp_team *team, uint32_t worker,
+                                   uint32_t workers),
+                      void *argument)
 {
     test_host *host = context;
     pthread_t threads[TEST_HOST_WORKERS];
@@ -139,15 +142,17 @@ static void host_team_barrier(tnp_team *team, uint32_t worker)
     pthread_barrier_wait(&team->barrier);
 }
 
-// ------------------------------------------------------------------------------------------- no cache, no extensions
+// ------------------------------------------------------------------------- no cache, no extensions
 
-static uint64_t host_cache_get(void *context, const void *key, uint64_t key_bytes, void *to, uint64_t room)
+static uint64_t host_cache_get(void *context, const void *key, uint64_t key_bytes, void *to,
+                               uint64_t room)
 {
     (void)context, (void)key, (void)key_bytes, (void)to, (void)room;
     return 0;
 }
 
-static void host_cache_put(void *context, const void *key, uint64_t key_bytes, const void *data, uint64_t bytes)
+static void host_cache_put(void *context, const void *key, uint64_t key_bytes, const void *data,
+                           uint64_t bytes)
 {
     (void)context, (void)key, (void)key_bytes, (void)data, (void)bytes;
 }
@@ -158,7 +163,7 @@ static const void *host_extension(void *context, const char *name)
     return NULL;
 }
 
-// ------------------------------------------------------------------------------------------------------------ public
+// ------------------------------------------------------------------------------------------ public
 
 void test_host_init(test_host *host, uint32_t workers)
 {

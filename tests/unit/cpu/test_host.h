@@ -1,5 +1,5 @@
-// test_host.h: a small host for tests of a plugin: it counts and fails allocations, gives settings, keeps spans, and runs
-// teams of real threads.
+// test_host.h: a small host for tests of a plugin: it counts and fails allocations, gives settings,
+// keeps spans, and runs teams of real threads.
 #ifndef TEST_HOST_H
 #define TEST_HOST_H
 
@@ -23,7 +23,7 @@ typedef struct test_host {
     test_allocation *allocations;     // given and not freed
     uint32_t live;                    // how many
     uint32_t given;                   // all that were ever given
-    uint32_t fail_at;                 // the allocation with this number gets NULL, counted from 1; 0 = none
+    uint32_t fail_at;   // the allocation with this number gets NULL, counted from 1; 0 = none
     uint32_t span_count;
     tnp_span spans[TEST_HOST_SPANS];
     pthread_mutex_t team_lock;        // teams take turns

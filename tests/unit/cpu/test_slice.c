@@ -21,18 +21,22 @@ void test_slice_init(test_slice *slice)
 }
 
 // Plain types of 4 bytes are enough here.
-uint32_t test_slice_add_value(test_slice *slice, tnp_dtype dtype, uint32_t flags, uint32_t rank, const int64_t *dims)
+uint32_t test_slice_add_value(test_slice *slice, tnp_dtype dtype, uint32_t flags, uint32_t rank,
+                              const int64_t *dims)
 {
     uint32_t index = slice->slice.value_count++, storage = slice->slice.storage_count++;
     tnp_value *value = &slice->values[index];
     int64_t bytes = 4;
-    *value = (tnp_value){ .size = sizeof *value, .dtype = dtype, .rank = rank, .storage = storage, .name = "v" };
+    *value = (tnp_value){
+        .size = sizeof *value, .dtype = dtype, .rank = rank, .storage = storage, .name = "v"
+    };
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         value->dims[d] = d < rank ? dims[d] : 1;
         value->strides[d] = bytes;
         bytes *= value->dims[d];
     }
-    slice->storages[storage] = (tnp_storage){ .size = sizeof(tnp_storage), .flags = flags, .bytes = (uint64_t)bytes };
+    slice->storages[storage] =
+        (tnp_storage){ .size = sizeof(tnp_storage), .flags = flags, .bytes = (uint64_t)bytes };
     return index;
 }
 
@@ -48,8 +52,8 @@ uint32_t test_slice_add_view(test_slice *slice, uint32_t value)
     return index;
 }
 
-uint32_t test_slice_add_node(test_slice *slice, tnp_op op, const void *attributes, const char *name, uint32_t a,
-                             uint32_t b, uint32_t output)
+uint32_t test_slice_add_node(test_slice *slice, tnp_op op, const void *attributes, const char *name,
+                             uint32_t a, uint32_t b, uint32_t output)
 {
     uint32_t index = slice->slice.node_count++;
     slice->operands[index][0] = a;
@@ -88,7 +92,8 @@ static void refuse(void *context, uint32_t node, const char *reason)
     snprintf(claims->reasons[node], sizeof claims->reasons[node], "%s", reason);
 }
 
-tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device, test_claims *out)
+tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
+                            test_claims *out)
 {
     tnp_error err = { .size = sizeof err };
     memset(out, 0, sizeof *out);
@@ -96,8 +101,8 @@ tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, t
     return plugin->claim(device, &slice->slice, &sink, &err);
 }
 
-tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device, tnp_program **out,
-                              tnp_error *err)
+tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
+                              tnp_program **out, tnp_error *err)
 {
     test_claims claims;
     const tnp_claim *units[TEST_MAX_NODES];
@@ -106,23 +111,32 @@ tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin,
         return status;
     for (uint32_t i = 0; i < slice->slice.node_count; i++)
         units[i] = &claims.claims[i];
-    tnp_compile how = { .size = sizeof how, .unit_count = slice->slice.node_count, .slice = &slice->slice,
+    tnp_compile how = { .size = sizeof how,
+                        .unit_count = slice->slice.node_count,
+                        .slice = &slice->slice,
                         .units = units };
     return plugin->compile(device, &how, out, err);
 }
 
-tnp_binding test_binding(uint32_t kind, uint32_t index, tnp_buffer *buffer, uint64_t offset, uint64_t bytes)
+tnp_binding test_binding(uint32_t kind, uint32_t index, tnp_buffer *buffer, uint64_t offset,
+                         uint64_t bytes)
 {
-    return (tnp_binding){ .size = sizeof(tnp_binding), .kind = kind, .index = index, .buffer = buffer,
-                          .offset = offset, .bytes = bytes };
+    return (tnp_binding){ .size = sizeof(tnp_binding),
+                          .kind = kind,
+                          .index = index,
+                          .buffer = buffer,
+                          .offset = offset,
+                          .bytes = bytes };
 }
 
-tnp_status test_bind(const tnp_plugin *plugin, tnp_program *program, uint32_t flags, const tnp_binding *bindings,
-                     uint32_t count, tnp_bound **out, tnp_error *err)
+tnp_status test_bind(const tnp_plugin *plugin, tnp_program *program, uint32_t flags,
+                     const tnp_binding *bindings, uint32_t count, tnp_bound **out, tnp_error *err)
 {
     const tnp_binding *pointers[TEST_MAX_STORAGES + TEST_MAX_NODES];
     for (uint32_t i = 0; i < count; i++)
         pointers[i] = &bindings[i];
-    tnp_bind how = { .size = sizeof how, .flags = flags, .binding_count = count, .bindings = pointers };
+    tnp_bind how = {
+        .size = sizeof how, .flags = flags, .binding_count = count, .bindings = pointers
+    };
     return plugin->bind(program, &how, out, err);
 }

@@ -30,23 +30,27 @@ typedef struct test_claims {
 } test_claims;
 
 void test_slice_init(test_slice *slice);
-// A contiguous value over a storage of its own; indices are those of the slice. flags: TNP_STORAGE_*.
-uint32_t test_slice_add_value(test_slice *slice, tnp_dtype dtype, uint32_t flags, uint32_t rank, const int64_t *dims);
+// A contiguous value over a storage of its own; indices are those of the slice. flags:
+// TNP_STORAGE_*.
+uint32_t test_slice_add_value(test_slice *slice, tnp_dtype dtype, uint32_t flags, uint32_t rank,
+                              const int64_t *dims);
 uint32_t test_slice_add_vector(test_slice *slice, tnp_dtype dtype, uint32_t flags, int64_t count);
 // Another value over the same storage, a copy to be changed by the caller.
 uint32_t test_slice_add_view(test_slice *slice, uint32_t value);
 // inputs: two at most, TNP_NONE = not there.
-uint32_t test_slice_add_node(test_slice *slice, tnp_op op, const void *attributes, const char *name, uint32_t a,
-                             uint32_t b, uint32_t output);
+uint32_t test_slice_add_node(test_slice *slice, tnp_op op, const void *attributes, const char *name,
+                             uint32_t a, uint32_t b, uint32_t output);
 
-tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device, test_claims *out);
+tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
+                            test_claims *out);
 // Compiles all nodes, each as it was claimed.
-tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device, tnp_program **out,
-                              tnp_error *err);
+tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
+                              tnp_program **out, tnp_error *err);
 
 // One storage or scratch in one buffer.
-tnp_binding test_binding(uint32_t kind, uint32_t index, tnp_buffer *buffer, uint64_t offset, uint64_t bytes);
-tnp_status test_bind(const tnp_plugin *plugin, tnp_program *program, uint32_t flags, const tnp_binding *bindings,
-                     uint32_t count, tnp_bound **out, tnp_error *err);
+tnp_binding test_binding(uint32_t kind, uint32_t index, tnp_buffer *buffer, uint64_t offset,
+                         uint64_t bytes);
+tnp_status test_bind(const tnp_plugin *plugin, tnp_program *program, uint32_t flags,
+                     const tnp_binding *bindings, uint32_t count, tnp_bound **out, tnp_error *err);
 
 #endif

@@ -43,8 +43,8 @@ json_t *test_golden(const char *path)
     return golden;
 }
 
-void test_expect_ids(const tlm_tokenizer *t, const char *says, const char *text, size_t bytes, uint32_t flags,
-                     const int32_t *ids, uint32_t count)
+void test_expect_ids(const tlm_tokenizer *t, const char *says, const char *text, size_t bytes,
+                     uint32_t flags, const int32_t *ids, uint32_t count)
 {
     int32_t *got;
     uint32_t got_count;
@@ -69,7 +69,9 @@ static void add_letter(gguf_builder *b, unsigned byte)
 
 static void add_tokens(gguf_builder *b)
 {
-    static const char *const texts[] = { "ab", "abc", "\xC4\xA0\xC4\xA0", "\xC3\xA2\xC4\xA4", "<|im_end|>", "<|turn|>", "<user>" };
+    static const char *const texts[] = {
+        "ab", "abc", "\xC4\xA0\xC4\xA0", "\xC3\xA2\xC4\xA4", "<|im_end|>", "<|turn|>", "<user>"
+    };
     gguf_builder_array(b, "tokenizer.ggml.tokens", TN_KEY_STRING, TEST_TOKENS);
     for (unsigned byte = 0; byte < 256; byte++)
         add_letter(b, byte);
@@ -81,7 +83,9 @@ static void add_types(gguf_builder *b)
 {
     gguf_builder_array(b, "tokenizer.ggml.token_type", TN_KEY_I32, TEST_TOKENS);
     for (uint32_t id = 0; id < TEST_TOKENS; id++)
-        gguf_builder_u32(b, id == TEST_USER ? TLM_TOKEN_USER_DEFINED : id >= TEST_END ? TLM_TOKEN_CONTROL : TLM_TOKEN_NORMAL);
+        gguf_builder_u32(b, id == TEST_USER  ? TLM_TOKEN_USER_DEFINED
+                            : id >= TEST_END ? TLM_TOKEN_CONTROL
+                                             : TLM_TOKEN_NORMAL);
 }
 
 static void add_merges(gguf_builder *b)

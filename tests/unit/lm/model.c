@@ -1,4 +1,5 @@
-// A model's numbers and tensors: what is missing or absurd is named, and what is right becomes graphs.
+// A model's numbers and tensors: what is missing or absurd is named, and what is right becomes
+// graphs.
 #include "lm_test.h"
 
 #include <stdlib.h>
@@ -33,25 +34,20 @@ typedef struct tensor {
 } tensor;
 
 static const tensor tensors[] = {
-    { "token_embd.weight", 2, { 64, TEST_TOKENS } },
-    { "output_norm.weight", 1, { 64 } },
-    { "blk.0.attn_norm.weight", 1, { 64 } },
-    { "blk.0.attn_q.weight", 2, { 64, 64 } },
-    { "blk.0.attn_k.weight", 2, { 64, 32 } },
-    { "blk.0.attn_v.weight", 2, { 64, 32 } },
-    { "blk.0.attn_output.weight", 2, { 64, 64 } },
-    { "blk.0.ffn_norm.weight", 1, { 64 } },
-    { "blk.0.ffn_gate.weight", 2, { 64, 96 } },
-    { "blk.0.ffn_up.weight", 2, { 64, 96 } },
+    { "token_embd.weight", 2, { 64, TEST_TOKENS } }, { "output_norm.weight", 1, { 64 } },
+    { "blk.0.attn_norm.weight", 1, { 64 } },         { "blk.0.attn_q.weight", 2, { 64, 64 } },
+    { "blk.0.attn_k.weight", 2, { 64, 32 } },        { "blk.0.attn_v.weight", 2, { 64, 32 } },
+    { "blk.0.attn_output.weight", 2, { 64, 64 } },   { "blk.0.ffn_norm.weight", 1, { 64 } },
+    { "blk.0.ffn_gate.weight", 2, { 64, 96 } },      { "blk.0.ffn_up.weight", 2, { 64, 96 } },
     { "blk.0.ffn_down.weight", 2, { 96, 64 } },
 };
 
 // How a file differs from the right one.
 typedef struct change {
-    const char *without;       // a key or tensor left out
-    number number;             // one added, when it has a key
-    tensor tensor;             // one added, when it has a name
-    uint32_t tensor_type;      // of that one, as in the file
+    const char *without;    // a key or tensor left out
+    number number;          // one added, when it has a key
+    tensor tensor;          // one added, when it has a name
+    uint32_t tensor_type;   // of that one, as in the file
 } change;
 
 static void add_number(gguf_builder *b, const number *n)
@@ -110,8 +106,14 @@ static tn_status read_model(const tn_model *model, tlm_hparams *p, tlm_weights *
     return tlm_weights_init(w, model, p, a->rules, a->rule_count, &allocator, err);
 }
 
-#define REPLACE(key, is_float, value) { key, { key, is_float, value }, { 0 }, 0 }
-#define RESHAPED(name, rank, ...) { name, { 0 }, { name, rank, { __VA_ARGS__ } }, 0 }
+#define REPLACE(key, is_float, value)                                                              \
+    {                                                                                              \
+        key, { key, is_float, value }, { 0 }, 0                                                    \
+    }
+#define RESHAPED(name, rank, ...)                                                                  \
+    {                                                                                              \
+        name, { 0 }, { name, rank, { __VA_ARGS__ } }, 0                                            \
+    }
 
 static const struct {
     const char *says;
@@ -119,28 +121,61 @@ static const struct {
     tn_status status;
     const char *must_say;
 } broken[] = {
-    { "no layers key", { "llama.block_count", { 0 }, { 0 }, 0 }, TN_E_FILE, "no key llama.block_count" },
-    { "a million layers", REPLACE("llama.block_count", false, 1000000), TN_E_FILE, "llama.block_count is 1000000, expected 1 to 1000" },
+    { "no layers key",
+      { "llama.block_count", { 0 }, { 0 }, 0 },
+      TN_E_FILE,
+      "no key llama.block_count" },
+    { "a million layers", REPLACE("llama.block_count", false, 1000000), TN_E_FILE,
+      "llama.block_count is 1000000, expected 1 to 1000" },
     { "no layers", REPLACE("llama.block_count", false, 0), TN_E_FILE, "llama.block_count is 0" },
-    { "no heads", REPLACE("llama.attention.head_count", false, 0), TN_E_FILE, "head_count is 0, expected 1" },
-    { "heads that do not divide the width", REPLACE("llama.attention.head_count", false, 3), TN_E_FILE, "embedding_length is 64, expected a multiple" },
-    { "key heads that do not divide the heads", REPLACE("llama.attention.head_count_kv", false, 3), TN_E_FILE, "head_count is 2, expected a multiple" },
-    { "layers as a number with a point", REPLACE("llama.block_count", true, 1), TN_E_FILE, "llama.block_count" },
-    { "a rope base that is not a number", REPLACE("llama.rope.freq_base", true, __builtin_nan("")), TN_E_FILE, "llama.rope.freq_base is nan, expected 1" },
-    { "a rope base of 0", REPLACE("llama.rope.freq_base", true, 0), TN_E_FILE, "llama.rope.freq_base is 0" },
-    { "an odd number of rotated dims", REPLACE("llama.rope.dimension_count", false, 31), TN_E_FILE, "dimension_count is 31, expected an even" },
-    { "more rotated dims than there are", REPLACE("llama.rope.dimension_count", false, 64), TN_E_FILE, "dimension_count is 64" },
-    { "an eps that is not a number", REPLACE("llama.attention.layer_norm_rms_epsilon", true, __builtin_nan("")), TN_E_FILE, "rms_epsilon is nan" },
+    { "no heads", REPLACE("llama.attention.head_count", false, 0), TN_E_FILE,
+      "head_count is 0, expected 1" },
+    { "heads that do not divide the width", REPLACE("llama.attention.head_count", false, 3),
+      TN_E_FILE, "embedding_length is 64, expected a multiple" },
+    { "key heads that do not divide the heads", REPLACE("llama.attention.head_count_kv", false, 3),
+      TN_E_FILE, "head_count is 2, expected a multiple" },
+    { "layers as a number with a point", REPLACE("llama.block_count", true, 1), TN_E_FILE,
+      "llama.block_count" },
+    { "a rope base that is not a number", REPLACE("llama.rope.freq_base", true, __builtin_nan("")),
+      TN_E_FILE, "llama.rope.freq_base is nan, expected 1" },
+    { "a rope base of 0", REPLACE("llama.rope.freq_base", true, 0), TN_E_FILE,
+      "llama.rope.freq_base is 0" },
+    { "an odd number of rotated dims", REPLACE("llama.rope.dimension_count", false, 31), TN_E_FILE,
+      "dimension_count is 31, expected an even" },
+    { "more rotated dims than there are", REPLACE("llama.rope.dimension_count", false, 64),
+      TN_E_FILE, "dimension_count is 64" },
+    { "an eps that is not a number",
+      REPLACE("llama.attention.layer_norm_rms_epsilon", true, __builtin_nan("")), TN_E_FILE,
+      "rms_epsilon is nan" },
     { "no context", REPLACE("llama.context_length", false, 0), TN_E_FILE, "context_length is 0" },
-    { "experts", { NULL, { "llama.expert_count", false, 8 }, { 0 }, 0 }, TN_E_UNSUPPORTED, "llama.expert_count" },
-    { "values of another width", { NULL, { "llama.attention.value_length", false, 16 }, { 0 }, 0 }, TN_E_UNSUPPORTED, "value_length is 16, expected 32" },
-    { "more layers than tensors", REPLACE("llama.block_count", false, 2), TN_E_FILE, "no tensor 'blk.1.attn_norm.weight'" },
-    { "a missing tensor", { "blk.0.ffn_up.weight", { 0 }, { 0 }, 0 }, TN_E_FILE, "no tensor 'blk.0.ffn_up.weight'" },
-    { "one tensor too many", { NULL, { 0 }, { "blk.0.attn_q.bias", 1, { 64 } }, 0 }, TN_E_UNSUPPORTED, "'blk.0.attn_q.bias'" },
-    { "a turned tensor", RESHAPED("blk.0.ffn_down.weight", 2, 64, 96), TN_E_FILE, "'blk.0.ffn_down.weight' has dims {64, 96}, expected {96, 64}" },
-    { "a vector that is too long", RESHAPED("output_norm.weight", 1, 65), TN_E_FILE, "'output_norm.weight' has dims {65}, expected {64}" },
-    { "an embedding for fewer tokens", RESHAPED("token_embd.weight", 2, 64, 9), TN_E_FILE, "'token_embd.weight' has dims {64, 9}, expected {64, 263}" },
-    { "a norm in half precision", { "output_norm.weight", { 0 }, { "output_norm.weight", 1, { 64 } }, 1 }, TN_E_FILE, "'output_norm.weight' is F16, expected F32" },
+    { "experts",
+      { NULL, { "llama.expert_count", false, 8 }, { 0 }, 0 },
+      TN_E_UNSUPPORTED,
+      "llama.expert_count" },
+    { "values of another width",
+      { NULL, { "llama.attention.value_length", false, 16 }, { 0 }, 0 },
+      TN_E_UNSUPPORTED,
+      "value_length is 16, expected 32" },
+    { "more layers than tensors", REPLACE("llama.block_count", false, 2), TN_E_FILE,
+      "no tensor 'blk.1.attn_norm.weight'" },
+    { "a missing tensor",
+      { "blk.0.ffn_up.weight", { 0 }, { 0 }, 0 },
+      TN_E_FILE,
+      "no tensor 'blk.0.ffn_up.weight'" },
+    { "one tensor too many",
+      { NULL, { 0 }, { "blk.0.attn_q.bias", 1, { 64 } }, 0 },
+      TN_E_UNSUPPORTED,
+      "'blk.0.attn_q.bias'" },
+    { "a turned tensor", RESHAPED("blk.0.ffn_down.weight", 2, 64, 96), TN_E_FILE,
+      "'blk.0.ffn_down.weight' has dims {64, 96}, expected {96, 64}" },
+    { "a vector that is too long", RESHAPED("output_norm.weight", 1, 65), TN_E_FILE,
+      "'output_norm.weight' has dims {65}, expected {64}" },
+    { "an embedding for fewer tokens", RESHAPED("token_embd.weight", 2, 64, 9), TN_E_FILE,
+      "'token_embd.weight' has dims {64, 9}, expected {64, 263}" },
+    { "a norm in half precision",
+      { "output_norm.weight", { 0 }, { "output_norm.weight", 1, { 64 } }, 1 },
+      TN_E_FILE,
+      "'output_norm.weight' is F16, expected F32" },
 };
 
 static void broken_models_are_refused_in_words(void **state)
@@ -155,7 +190,8 @@ static void broken_models_are_refused_in_words(void **state)
         if (status != broken[i].status || err.status != status)
             fail_msg("%s: got %s, \"%s\"", broken[i].says, tn_status_name(status), err.text);
         if (!strstr(err.text, broken[i].must_say) || strchr(err.text, '\n'))
-            fail_msg("%s: want \"%s\" in one line, got \"%s\"", broken[i].says, broken[i].must_say, err.text);
+            fail_msg("%s: want \"%s\" in one line, got \"%s\"", broken[i].says, broken[i].must_say,
+                     err.text);
         tn_model_close(model);
     }
 }
@@ -186,7 +222,12 @@ static void expect_graph(const tn_model *model, int64_t tokens, tn_dtype kv_type
     tlm_built built;
     assert_int_equal(read_model(model, &p, &w, &err), TN_OK);
     tlm_variant variant = {
-        .hparams = &p, .weights = &w, .tokens = tokens, .capacity = p.context_tokens, .kv_type = kv_type, .has_all_rows = has_all_rows,
+        .hparams = &p,
+        .weights = &w,
+        .tokens = tokens,
+        .capacity = p.context_tokens,
+        .kv_type = kv_type,
+        .has_all_rows = has_all_rows,
     };
     tn_allocator allocator = tlm_allocator(NULL);
     if (tlm_build(tlm_architecture_find("llama"), &variant, &allocator, &built, &err) != TN_OK)
@@ -220,7 +261,8 @@ static void every_variant_becomes_a_graph(void **state)
 static void an_output_of_its_own_and_rope_factors_have_a_place(void **state)
 {
     (void)state;
-    tn_model *model = open_changed(&(change){ .tensor = { "output.weight", 2, { 64, TEST_TOKENS } } });
+    tn_model *model = open_changed(
+        &(change){ .tensor = { "output.weight", 2, { 64, TEST_TOKENS } } });
     expect_graph(model, 1, TN_DTYPE_F16, false);
     tn_model_close(model);
     model = open_changed(&(change){ .tensor = { "rope_freqs.weight", 1, { 16 } } });

@@ -13,7 +13,8 @@ static void fill(float *logits)
         logits[i] = (float)(i * 7919 % VOCABULARY) / 100.0f;
 }
 
-static tlm_sampler *create(float temperature, uint32_t top_k, float top_p, float min_p, uint64_t seed)
+static tlm_sampler *create(float temperature, uint32_t top_k, float top_p, float min_p,
+                           uint64_t seed)
 {
     tlm_sampler_options options;
     tlm_sampler_defaults(&options);
@@ -58,7 +59,8 @@ static void a_seed_gives_the_same_ids_everywhere(void **state)
     float logits[VOCABULARY];
     fill(logits);
     for (size_t i = 0; i < COUNT_OF(draws); i++) {
-        tlm_sampler *sampler = create(draws[i].temperature, draws[i].top_k, draws[i].top_p, draws[i].min_p, draws[i].seed);
+        tlm_sampler *sampler = create(draws[i].temperature, draws[i].top_k, draws[i].top_p,
+                                      draws[i].min_p, draws[i].seed);
         for (size_t t = 0; t < COUNT_OF(draws[i].ids); t++) {
             int32_t id = sample(sampler, logits);
             if (id != draws[i].ids[t])
@@ -90,7 +92,8 @@ static void steps_that_keep_one_are_greedy(void **state)
     float logits[VOCABULARY];
     fill(logits);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        tlm_sampler *sampler = create(cases[i].temperature, cases[i].top_k, cases[i].top_p, cases[i].min_p, i);
+        tlm_sampler *sampler = create(cases[i].temperature, cases[i].top_k, cases[i].top_p,
+                                      cases[i].min_p, i);
         for (int t = 0; t < 20; t++)
             assert_int_equal(sample(sampler, logits), 321);
         tlm_sampler_destroy(sampler);

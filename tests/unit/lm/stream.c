@@ -39,21 +39,41 @@ static const struct {
     const char *says;
     uint32_t count;
     int32_t ids[8];
-    const char *steps[8];    // what each token hands out
-    const char *rest;        // what the end does
+    const char *steps[8];   // what each token hands out
+    const char *rest;       // what the end does
 } cases[] = {
     { "letters come at once", 2, { 'h', TEST_AB }, { "h", "ab" }, "" },
-    { "a character over two tokens comes whole", 2, { TEST_EURO_START, 0xAC }, { "", "\xE2\x82\xAC" }, "" },
-    { "an emoji over four tokens", 4, { 0xF0, 0x9F, 0x98, 0x80 }, { "", "", "", "\xF0\x9F\x98\x80" }, "" },
-    { "two characters in turn", 4, { TEST_EURO_START, 0xAC, 0xC3, 0xA9 }, { "", "\xE2\x82\xAC", "", "\xC3\xA9" }, "" },
+    { "a character over two tokens comes whole",
+      2,
+      { TEST_EURO_START, 0xAC },
+      { "", "\xE2\x82\xAC" },
+      "" },
+    { "an emoji over four tokens",
+      4,
+      { 0xF0, 0x9F, 0x98, 0x80 },
+      { "", "", "", "\xF0\x9F\x98\x80" },
+      "" },
+    { "two characters in turn",
+      4,
+      { TEST_EURO_START, 0xAC, 0xC3, 0xA9 },
+      { "", "\xE2\x82\xAC", "", "\xC3\xA9" },
+      "" },
     { "a broken-off character shows once", 2, { TEST_EURO_START, 'x' }, { "", FFFD "x" }, "" },
     { "a stray continuation byte shows at once", 1, { 0x80 }, { FFFD }, "" },
     { "an impossible byte shows at once", 2, { 0xFF, 'a' }, { FFFD, "a" }, "" },
     { "a surrogate is three broken bytes", 3, { 0xED, 0xA0, 0x80 }, { "", FFFD FFFD, FFFD }, "" },
     { "an overlong form", 3, { 0xE0, 0x80, 0x80 }, { "", FFFD FFFD, FFFD }, "" },
     { "the end within a character", 2, { 'a', TEST_EURO_START }, { "a", "" }, FFFD },
-    { "a new start after a broken one", 3, { 0xF0, TEST_EURO_START, 0xAC }, { "", FFFD, "\xE2\x82\xAC" }, "" },
-    { "control tokens give nothing and part nothing", 3, { TEST_EURO_START, TEST_END, 0xAC }, { "", "", "\xE2\x82\xAC" }, "" },
+    { "a new start after a broken one",
+      3,
+      { 0xF0, TEST_EURO_START, 0xAC },
+      { "", FFFD, "\xE2\x82\xAC" },
+      "" },
+    { "control tokens give nothing and part nothing",
+      3,
+      { TEST_EURO_START, TEST_END, 0xAC },
+      { "", "", "\xE2\x82\xAC" },
+      "" },
     { "user-defined tokens show", 1, { TEST_USER }, { "<user>" }, "" },
     { "ids that are no tokens give nothing", 3, { -1, TEST_TOKENS, 'a' }, { "", "", "a" }, "" },
     { "NUL is a character", 1, { 0 }, { NULL }, "" },

@@ -1,4 +1,5 @@
-// Text to ids against the golden files: every prompt, case and passage, the stop ids, and the way back to text.
+// Text to ids against the golden files: every prompt, case and passage, the stop ids, and the way
+// back to text.
 //   tokenizer_golden MODEL GOLDEN
 // MODEL "" : skipped.
 #include "lm_test.h"
@@ -54,7 +55,9 @@ static void expect_entry(const json_t *entry, uint32_t flags, bool is_prefix)
         int32_t *got;
         uint32_t got_count;
         tn_error err = { 0 };
-        assert_int_equal(tlm_tokenize(tokenizer, bytes, json_string_length(text), flags, &got, &got_count, &err), TN_OK);
+        assert_int_equal(
+            tlm_tokenize(tokenizer, bytes, json_string_length(text), flags, &got, &got_count, &err),
+            TN_OK);
         assert_true(got_count >= count);
         assert_memory_equal(got, ids, count * sizeof *ids);
         tlm_ids_free(tokenizer, got);
@@ -69,8 +72,8 @@ static void cases_give_the_ids_of_the_file(void **state)
     (void)state;
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "tokenizer_cases"), i, entry)
-        expect_entry(entry, json_is_true(json_object_get(entry, "parse_special")) ? 0 : TLM_TEXT_PLAIN, false);
+    json_array_foreach(json_object_get(golden, "tokenizer_cases"), i, entry) expect_entry(
+        entry, json_is_true(json_object_get(entry, "parse_special")) ? 0 : TLM_TEXT_PLAIN, false);
     assert_true(i > 0);
 }
 
@@ -79,8 +82,7 @@ static void prompts_give_the_ids_of_the_file(void **state)
     (void)state;
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "prompts"), i, entry)
-        expect_entry(entry, 0, false);
+    json_array_foreach(json_object_get(golden, "prompts"), i, entry) expect_entry(entry, 0, false);
     assert_true(i > 0);
 }
 
@@ -89,8 +91,7 @@ static void passages_give_the_ids_of_the_file(void **state)
     (void)state;
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "nll"), i, entry)
-        expect_entry(entry, 0, true);
+    json_array_foreach(json_object_get(golden, "nll"), i, entry) expect_entry(entry, 0, true);
     assert_true(i > 0);
 }
 
@@ -119,7 +120,8 @@ static void ids_give_the_text_back(void **state)
     assert_int_equal(tlm_stream_create(tokenizer, TLM_STREAM_CONTROL, &stream, &err), TN_OK);
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(golden, "tokenizer_cases"), i, entry) {
+    json_array_foreach(json_object_get(golden, "tokenizer_cases"), i, entry)
+    {
         const json_t *text = json_object_get(entry, "text");
         uint32_t count, first = tlm_adds_bos(tokenizer) ? 1 : 0;
         int32_t *ids = ids_of(entry, &count);
@@ -153,7 +155,9 @@ static void every_token_spells_what_its_text_tokenizes_to(void **state)
         int32_t *ids;
         uint32_t count;
         tn_error err = { 0 };
-        assert_int_equal(tlm_tokenize(tokenizer, text, bytes, TLM_TEXT_CONTINUES | TLM_TEXT_PLAIN, &ids, &count, &err), TN_OK);
+        assert_int_equal(tlm_tokenize(tokenizer, text, bytes, TLM_TEXT_CONTINUES | TLM_TEXT_PLAIN,
+                                      &ids, &count, &err),
+                         TN_OK);
         for (uint32_t i = 0; i < count; i++) {
             size_t piece_bytes;
             const char *piece = tlm_token_text(tokenizer, ids[i], &piece_bytes);

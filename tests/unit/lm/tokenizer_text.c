@@ -1,4 +1,5 @@
-// Text that broke other programs: bytes that are no UTF-8, NULs, very long words, and what looks like a special token.
+// Text that broke other programs: bytes that are no UTF-8, NULs, very long words, and what looks
+// like a special token.
 #include "lm_test.h"
 
 #include <stdlib.h>
@@ -36,27 +37,53 @@ static const struct {
     { "merges go by rank", "abc", 3, 0, 1, { TEST_ABC } },
     { "a pair without a merge stays", "acb", 3, 0, 3, { 'a', 'c', 'b' } },
     { "the leftmost of equal pairs goes first", "   ", 3, 0, 2, { TEST_TWO_SPACES, ' ' } },
-    { "a run's last space belongs to the next word", "   b", 4, 0, 3, { TEST_TWO_SPACES, ' ', 'b' } },
+    { "a run's last space belongs to the next word",
+      "   b",
+      4,
+      0,
+      3,
+      { TEST_TWO_SPACES, ' ', 'b' } },
     { "NUL is a byte like others", "a\0b", 3, 0, 3, { 'a', 0, 'b' } },
     { "a lone start of a character is bytes", "a\xE2\x82", 3, 0, 2, { 'a', TEST_EURO_START } },
-    { "bytes that are no UTF-8 are merged like others", "\xE2\x82\xE2\x82", 4, 0, 2, { TEST_EURO_START, TEST_EURO_START } },
+    { "bytes that are no UTF-8 are merged like others",
+      "\xE2\x82\xE2\x82",
+      4,
+      0,
+      2,
+      { TEST_EURO_START, TEST_EURO_START } },
     { "stray continuation bytes", "\x80\xBFz", 3, 0, 3, { 0x80, 0xBF, 'z' } },
     { "an overlong form", "\xC0\x80", 2, 0, 2, { 0xC0, 0x80 } },
     { "a surrogate", "\xED\xA0\x80", 3, 0, 3, { 0xED, 0xA0, 0x80 } },
     { "above U+10FFFF", "\xF4\x90\x80\x80", 4, 0, 4, { 0xF4, 0x90, 0x80, 0x80 } },
     { "a control token is cut out", "ab<|im_end|>c", 13, 0, 3, { TEST_AB, TEST_END, 'c' } },
-    { "but not in plain text", "<|turn|>", 8, TLM_TEXT_PLAIN, 8, { '<', '|', 't', 'u', 'r', 'n', '|', '>' } },
-    { "a user-defined one is, even there", "a<user>b", 8, TLM_TEXT_PLAIN, 3, { 'a', TEST_USER, 'b' } },
+    { "but not in plain text",
+      "<|turn|>",
+      8,
+      TLM_TEXT_PLAIN,
+      8,
+      { '<', '|', 't', 'u', 'r', 'n', '|', '>' } },
+    { "a user-defined one is, even there",
+      "a<user>b",
+      8,
+      TLM_TEXT_PLAIN,
+      3,
+      { 'a', TEST_USER, 'b' } },
     { "half a control token is text", "<|turn", 6, 0, 6, { '<', '|', 't', 'u', 'r', 'n' } },
     { "a control token after half of one", "<|<|turn|>", 10, 0, 3, { '<', '|', TEST_TURN } },
-    { "words are not merged across a special token", "a<user>bc", 9, 0, 4, { 'a', TEST_USER, 'b', 'c' } },
+    { "words are not merged across a special token",
+      "a<user>bc",
+      9,
+      0,
+      4,
+      { 'a', TEST_USER, 'b', 'c' } },
 };
 
 static void texts_give_these_ids(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        test_expect_ids(tokenizer, cases[i].says, cases[i].text, cases[i].bytes, cases[i].flags, cases[i].ids, cases[i].count);
+        test_expect_ids(tokenizer, cases[i].says, cases[i].text, cases[i].bytes, cases[i].flags,
+                        cases[i].ids, cases[i].count);
 }
 
 static double seconds(void)

@@ -5,8 +5,8 @@
 
 typedef struct broken_case {
     const char *says;
-    const char *without;                   // the key left out
-    void (*add)(gguf_builder *b);          // what stands there instead
+    const char *without;            // the key left out
+    void (*add)(gguf_builder *b);   // what stands there instead
     tn_status status;
     const char *must_say;
 } broken_case;
@@ -100,21 +100,35 @@ static void add_bos_without_id(gguf_builder *b)
 
 static const broken_case cases[] = {
     { "no model", "tokenizer.ggml.model", add_nothing, TN_E_FILE, "no key tokenizer.ggml.model" },
-    { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_UNSUPPORTED, "'rwkv'" },
-    { "no tokens", "tokenizer.ggml.tokens", add_nothing, TN_E_FILE, "no key tokenizer.ggml.tokens" },
-    { "an empty list of tokens", "tokenizer.ggml.tokens", add_no_tokens, TN_E_FILE, "tokenizer.ggml.tokens has 0" },
-    { "tokens that are numbers", "tokenizer.ggml.tokens", add_tokens_as_numbers, TN_E_FILE, "no array of strings" },
-    { "fewer types than tokens", "tokenizer.ggml.token_type", add_few_types, TN_E_FILE, "token_type has 1 entries, expected 263" },
+    { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_UNSUPPORTED,
+      "'rwkv'" },
+    { "no tokens", "tokenizer.ggml.tokens", add_nothing, TN_E_FILE,
+      "no key tokenizer.ggml.tokens" },
+    { "an empty list of tokens", "tokenizer.ggml.tokens", add_no_tokens, TN_E_FILE,
+      "tokenizer.ggml.tokens has 0" },
+    { "tokens that are numbers", "tokenizer.ggml.tokens", add_tokens_as_numbers, TN_E_FILE,
+      "no array of strings" },
+    { "fewer types than tokens", "tokenizer.ggml.token_type", add_few_types, TN_E_FILE,
+      "token_type has 1 entries, expected 263" },
     { "types as floats", "tokenizer.ggml.token_type", add_float_types, TN_E_FILE, "token_type" },
-    { "types that do not exist", "tokenizer.ggml.token_type", add_absurd_types, TN_E_FILE, "token 0 has type 7" },
-    { "no merges", "tokenizer.ggml.merges", add_nothing, TN_E_FILE, "no key tokenizer.ggml.merges" },
-    { "merges as numbers", "tokenizer.ggml.merges", add_merges_as_numbers, TN_E_FILE, "no array of strings" },
-    { "a merge of a text that is no token", "tokenizer.ggml.merges", add_merge_of_no_token, TN_E_FILE, "merge 0 'abcabc a'" },
-    { "a merge that makes no token", "tokenizer.ggml.merges", add_merge_to_no_token, TN_E_FILE, "makes a text that is no token" },
-    { "a merge of one text", "tokenizer.ggml.merges", add_merge_of_one_text, TN_E_FILE, "merge 0 'ab'" },
-    { "an end token past the end", "tokenizer.ggml.eos_token_id", add_eos_past_the_end, TN_E_FILE, "eos_token_id is 263" },
-    { "an end token that is text", "tokenizer.ggml.eos_token_id", add_eos_as_text, TN_E_FILE, "eos_token_id" },
-    { "a BOS to be added that is not there", NULL, add_bos_without_id, TN_E_FILE, "no key tokenizer.ggml.bos_token_id" },
+    { "types that do not exist", "tokenizer.ggml.token_type", add_absurd_types, TN_E_FILE,
+      "token 0 has type 7" },
+    { "no merges", "tokenizer.ggml.merges", add_nothing, TN_E_FILE,
+      "no key tokenizer.ggml.merges" },
+    { "merges as numbers", "tokenizer.ggml.merges", add_merges_as_numbers, TN_E_FILE,
+      "no array of strings" },
+    { "a merge of a text that is no token", "tokenizer.ggml.merges", add_merge_of_no_token,
+      TN_E_FILE, "merge 0 'abcabc a'" },
+    { "a merge that makes no token", "tokenizer.ggml.merges", add_merge_to_no_token, TN_E_FILE,
+      "makes a text that is no token" },
+    { "a merge of one text", "tokenizer.ggml.merges", add_merge_of_one_text, TN_E_FILE,
+      "merge 0 'ab'" },
+    { "an end token past the end", "tokenizer.ggml.eos_token_id", add_eos_past_the_end, TN_E_FILE,
+      "eos_token_id is 263" },
+    { "an end token that is text", "tokenizer.ggml.eos_token_id", add_eos_as_text, TN_E_FILE,
+      "eos_token_id" },
+    { "a BOS to be added that is not there", NULL, add_bos_without_id, TN_E_FILE,
+      "no key tokenizer.ggml.bos_token_id" },
 };
 
 static void broken_metadata_is_refused_in_words(void **state)
@@ -133,7 +147,8 @@ static void broken_metadata_is_refused_in_words(void **state)
         if (status != cases[i].status || err.status != status || tokenizer)
             fail_msg("%s: got %s, \"%s\"", cases[i].says, tn_status_name(status), err.text);
         if (!strstr(err.text, cases[i].must_say) || strchr(err.text, '\n'))
-            fail_msg("%s: want \"%s\" in one line, got \"%s\"", cases[i].says, cases[i].must_say, err.text);
+            fail_msg("%s: want \"%s\" in one line, got \"%s\"", cases[i].says, cases[i].must_say,
+                     err.text);
         tn_model_close(model);
     }
 }
@@ -159,7 +174,8 @@ static void an_unknown_pretokenizer_is_assumed_with_a_warning(void **state)
     gguf_builder_align(&b, 32);
     tn_model *model = test_open_built(&b);
     tlm_tokenizer *tokenizer = create(model, NULL);
-    assert_non_null(strstr(tlm_tokenizer_warning(tokenizer), "'tomorrow' is not known, 'gpt-2' is assumed"));
+    assert_non_null(
+        strstr(tlm_tokenizer_warning(tokenizer), "'tomorrow' is not known, 'gpt-2' is assumed"));
     tlm_tokenizer_destroy(tokenizer);
 
     tokenizer = create(model, "smollm");
@@ -181,8 +197,11 @@ static void the_lower_of_two_equal_tokens_counts(void **state)
     test_tiny_keys(&b, "tokenizer.ggml.tokens");
     gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, TEST_TOKENS);
     for (uint32_t id = 0; id < TEST_TOKENS; id++) {
-        // What the merges name, control tokens, and else a, b, c …, of which every 26th is the same.
-        static const char *const others[] = { "ab", "abc", "\xC4\xA0", "\xC4\xA0\xC4\xA0", "\xC3\xA2", "\xC4\xA4", "\xC3\xA2\xC4\xA4" };
+        // What the merges name, control tokens, and else a, b, c …, of which every 26th is the
+        // same.
+        static const char *const others[] = {
+            "ab", "abc", "\xC4\xA0", "\xC4\xA0\xC4\xA0", "\xC3\xA2", "\xC4\xA4", "\xC3\xA2\xC4\xA4"
+        };
         char letter[] = { (char)('a' + id % 26), '\0' };
         bool is_other = id >= 26 && id - 26 < COUNT_OF(others);
         gguf_builder_string(&b, is_other ? others[id - 26] : id >= TEST_END ? "<control>" : letter);
@@ -191,7 +210,8 @@ static void the_lower_of_two_equal_tokens_counts(void **state)
     tn_model *model = test_open_built(&b);
     tlm_tokenizer *tokenizer = create(model, NULL);
     test_expect_ids(tokenizer, "letters", "zya", 3, 0, (const int32_t[]){ 25, 24, 0 }, 3);
-    test_expect_ids(tokenizer, "bytes without a token are lost", "a!b", 3, 0, (const int32_t[]){ 0, 1 }, 2);
+    test_expect_ids(tokenizer, "bytes without a token are lost", "a!b", 3, 0,
+                    (const int32_t[]){ 0, 1 }, 2);
     tlm_tokenizer_destroy(tokenizer);
     tn_model_close(model);
 }
@@ -207,6 +227,8 @@ static void stop_ids_come_from_keys_and_texts(void **state)
     assert_int_equal(ids[0], TEST_END);    // by its text
     assert_int_equal(ids[1], TEST_TURN);   // by eos_token_id
     assert_false(tlm_is_stop(tokenizer, TEST_USER));
+    assert_int_equal(tlm_eos_id(tokenizer), TEST_TURN);
+    assert_int_equal(tlm_bos_id(tokenizer), TLM_NO_TOKEN);
     tlm_tokenizer_destroy(tokenizer);
     tn_model_close(model);
 }

@@ -1,4 +1,4 @@
-// lm.h: language models on libtenon: text to ids, ids to logits, logits to the next id, ids to text.
+// lm.h: language models on libtenon: text to ids, ids to logits, logits to an id, ids to text.
 //
 // Four objects, each usable without the others. A tlm_tokenizer turns text into ids as the model's
 // file says. A tlm_context holds a model compiled for a set of devices, and its KV cache. A
