@@ -41,6 +41,30 @@ static void shorten(char *to, size_t room, const char *text)
     strcpy(to + head + sizeof gap - 1, tail);
 }
 
+void tni_format_text_v(char *to, size_t room, const char *format, va_list arguments)
+{
+    int bytes = room ? vsnprintf(to, room, format, arguments) : 0;
+    if (bytes < 0 || (size_t)bytes < room)
+        return;
+    size_t n = room - 1;   // cut: back to the byte that begins the last character, which goes when it is not whole
+    while (n && ((unsigned char)to[n - 1] & 0xc0) == 0x80)
+        n--;
+    if (n == 0)
+        return;
+    unsigned char lead = (unsigned char)to[n - 1];
+    size_t whole = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (room - 1 - (n - 1) < whole)
+        to[n - 1] = 0;
+}
+
+void tni_format_text(char *to, size_t room, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tni_format_text_v(to, room, format, arguments);
+    va_end(arguments);
+}
+
 tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments)
 {
     char text[LONGEST_TEXT];

@@ -16,4 +16,8 @@ tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes);
 // Copies at most room - 1 bytes of text, ends them in NUL, never within a UTF-8 character.
 void tni_copy_text(char *to, size_t room, const char *text);
 
+// snprintf, cut at a character's border.
+void tni_format_text(char *to, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tni_format_text_v(char *to, size_t room, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
+
 #endif

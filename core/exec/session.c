@@ -1,10 +1,10 @@
 // session.c: from graphs to a session, phase by phase. What a phase made is given back by tn_session_destroy, however far
 // creation came.
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "exec/exec_internal.h"
 
 // ---------------------------------------------------------------------------------------------------------- devices
@@ -24,6 +24,20 @@ static tn_status open_given(tn_session *session, tn_device *const *devices, uint
     return TN_OK;
 }
 
+// No device is left: what the last one said, or why the first plugin that was meant for here is out.
+static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last, tn_error *err)
+{
+    if (last->status != TN_OK)
+        return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: %s", last->text);
+    for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
+        tn_plugin_info info = { .size = sizeof info };
+        tn_runtime_plugin(runtime, i, &info);
+        if (*info.name && info.state != TN_PLUGIN_LOADED)
+            return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s", info.name, info.reason);
+    }
+    return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: no plugin offers one, see tenon plugins --why");
+}
+
 // Every device that is not software; one that cannot be opened is passed over with a warning.
 static tn_status open_default(tn_session *session, tn_error *err)
 {
@@ -38,10 +52,7 @@ static tn_status open_default(tn_session *session, tn_error *err)
         else
             tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s is not used: %s", device->name, last.text);
     }
-    if (session->lane_count)
-        return TN_OK;
-    return tni_fail(err, TN_E_NOT_FOUND, "no device can be used%s%s", last.status ? ": " : ": no plugin offers one, see tenon plugins --why",
-                    last.text);
+    return session->lane_count ? TN_OK : fail_no_device(session->runtime, &last, err);
 }
 
 static tn_status open_lanes(tn_session *session, const tn_session_options *options, tn_error *err)
@@ -102,6 +113,24 @@ static tn_status make_queues(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
+// Before anything is allocated: what the session will need of each lane's memory against what is free, so that a machine
+// which promises more than it has does not find out later.
+static tn_status check_memory(const tn_session *session, tn_error *err)
+{
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        const tni_lane *lane = &session->lanes[i];
+        uint64_t needed = lane->arena_bytes, free_bytes = lane->memory.free_bytes;
+        bool fits = true;
+        for (uint32_t s = 0; s < session->state_count && fits; s++)
+            if (session->states[s].place == i)
+                fits = tni_add_u64(needed, session->states[s].bytes, &needed);
+        if (!fits || (free_bytes && needed > free_bytes))
+            return tni_fail(err, TN_E_DEVICE_MEMORY, "%s: %" PRIu64 " bytes are needed for states and the arena, %" PRIu64 " are free: "
+                            "a shorter context or smaller types need less", lane->device->name, fits ? needed : UINT64_MAX, free_bytes);
+    }
+    return TN_OK;
+}
+
 static tn_status allocate_arenas(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
@@ -122,6 +151,8 @@ static tn_status make(tn_session *session, const tn_graph *const *graphs, const 
         status = schedule_and_plan(session, graphs, err);
     if (status == TN_OK)
         status = make_queues(session, err);
+    if (status == TN_OK)
+        status = check_memory(session, err);
     if (status == TN_OK)
         status = allocate_arenas(session, err);
     if (status == TN_OK)

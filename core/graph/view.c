@@ -31,19 +31,32 @@ static bool take_dims(const tni_rule *rule, const tnp_dims_attr *attr)
     return true;
 }
 
-// A dim with an extent keeps it when it stays a dim of the same size over the same number of elements below it.
+// The dim of the output that stands for dim i of x: of the same size, over the same number of elements below it. Several
+// neighbouring dims of 1 may do; then the one with as many dims above it as before, else the highest.
+static uint32_t find_dim(const tni_value *out, operand x, uint32_t i)
+{
+    int64_t below_x = 1, below = 1;
+    uint32_t found = TN_MAX_DIMS;
+    for (uint32_t d = 0; d < i; d++)
+        below_x *= x->dims[d];
+    for (uint32_t j = 0; j < out->rank; below *= out->dims[j++]) {
+        if (below != below_x || out->dims[j] != x->dims[i])
+            continue;
+        found = j;
+        if (out->rank - j == x->rank - i)
+            break;
+    }
+    return found;
+}
+
 static bool carry_extents(const tni_rule *rule, operand x)
 {
     tni_value *out = rule->out;
     memset(out->extent, 0, sizeof out->extent);
-    int64_t below_x = 1;
-    for (uint32_t i = 0; i < TN_MAX_DIMS; below_x *= x->dims[i++]) {
+    for (uint32_t i = 0; i < TN_MAX_DIMS; i++) {
         if (!x->extent[i])
             continue;
-        int64_t below = 1;
-        uint32_t j = 0;
-        while (j < TN_MAX_DIMS && !(below == below_x && out->dims[j] == x->dims[i]))
-            below *= out->dims[j++];
+        uint32_t j = find_dim(out, x, i);
         if (j == TN_MAX_DIMS)
             return tni_rule_fail(rule, TN_E_SHAPE, "dim %u of '%s' has an extent and would be split or merged", i, x->name);
         out->extent[j] = x->extent[i];

@@ -102,8 +102,6 @@ static int check_prompt(const run_state *state)
     if (state->prompt_count > info.context_tokens)
         return cli_fail(CLI_USAGE, "run: the prompt has %u tokens, the context holds %u: use --ctx %u or more, or a shorter prompt",
                         state->prompt_count, info.context_tokens, state->prompt_count);
-    if (info.context_tokens > info.model_context_tokens && info.model_context_tokens)
-        cli_note("warning: a context of %u tokens is asked, the model was trained for %u", info.context_tokens, info.model_context_tokens);
     return CLI_OK;
 }
 

@@ -184,7 +184,8 @@ typedef struct tnp_value {
     int64_t dims[TNP_MAX_DIMS];       // in elements, dims[0] fastest; 1 beyond rank
     int64_t strides[TNP_MAX_DIMS];    // in bytes, >= 0; strides[0] is between blocks for block types; 0 = broadcast, never in an output
     uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the one-element I32 value that says how much of this dim counts in a run (0 to dim);
-                                      // 0 = all. What lies beyond may be left unwritten, may hold anything, and changes nothing else
+                                      // 0 = all. What lies beyond may be left unwritten, may hold anything, and changes nothing else.
+                                      // On dims[0] of a block type: whole blocks, else TNP_E_DATA
     uint32_t storage;                 // index in the slice
     uint32_t layout;                  // of a constant: 0 = as described here; else the only form there still is, a pack of this number
     uint64_t offset;                  // of the first element, in bytes from the start of the storage
@@ -233,9 +234,12 @@ typedef struct tnp_pack {
 
 typedef struct tnp_in_place { uint32_t output, input; } tnp_in_place;   // frozen: output may take the address of input's first element;
                                                                         // same dims, strides and element size. The bindings tell
+// In place: permission counts for this claim alone, and a plugin gives it only when no other operand of the unit sees the input's bytes
+// differently: none over the same storage, or one that is the same elements, or one that provably lies elsewhere.
+//
 // A set of nodes that the device runs as one unit. Claims may overlap: a fusion and its parts; the same nodes with a pack and
 // without. The host picks a set that covers each node at most once; picking a claim is accepting its packs. A storage whose values
-// are all made and used inside one unit, and which does not leave, gets no bytes. A claim holds in every slice that has these nodes
+// are all made and used inside one unit, and which does not leave, gets no bytes: no binding names it, and a unit whose output nobody reads need not compute it. A claim holds in every slice that has these nodes
 // with the same values and in which such storages stay inside.
 typedef struct tnp_claim {
     uint32_t size, flags;
@@ -346,9 +350,12 @@ typedef struct tnp_queue_options {            // the counts: what the queue must
 // Order. Work of one queue runs as if one piece after another, each seeing what those before it wrote; signals are raised in the order
 // of the submits. Between queues only semaphores order. Signals of one semaphore are submitted in growing order, and its value and
 // any pending wait or signal differ by less than 2^31. A wait for a queue's signal is submitted after the work that will raise it; a
-// wait for a host's signal may come first. Points name semaphores of the queue's device, or of one whose link says TNP_LINK_WAIT.
+// wait for a host's signal may come first. Signals name semaphores of the
+// queue's own device, so that abandoning it reaches all of them; waits also those of one whose link says TNP_LINK_WAIT. Work that names a bound
+// or a host pointer has at least one signal: it tells when they are no longer in use.
 // Failure. Work that fails, or waits for a value that a failed semaphore had not reached, fails its own signals with that status and text; what it writes is
-// undefined. Other work goes on. A failed semaphore stays failed.
+// undefined. That is as semaphore_fail does it: pending work that would signal one of them never starts. Other work goes on. A failed semaphore stays failed:
+// the host makes a new one for what comes next.
 // Visibility. A signal, or a failure, means that the device has finished with the memory of that work, and that its writes are visible to
 // whoever saw it, the host included. What the host wrote before a submit or a semaphore_signal is visible to what follows from it.
 typedef struct tnp_point { tnp_semaphore *semaphore; uint64_t value; } tnp_point;   // frozen
@@ -380,7 +387,7 @@ typedef struct tnp_submit {
     uint32_t size, flags;
     uint32_t update_count, reserved;
     const tnp_update *updates;
-    const tnp_sync *sync;
+    const tnp_sync *sync;                     // never NULL
     tnp_bound *bound;                         // NULL = only waits and signals. May be pending several times on one queue
     const void *reserved_pointer;             // NULL
     // 1.0 ends here
@@ -459,7 +466,7 @@ typedef struct tnp_plugin {
     void (TNP_CALL *buffer_free)(tnp_buffer *buffer);                                                             // [any] NULL is fine; not while in use or bound
 
     tnp_status (TNP_CALL *semaphore_create)(tnp_device *device, const tnp_semaphore_options *how, tnp_semaphore **out, tnp_error *err);   // [any]; semaphore_destroy
-    void (TNP_CALL *semaphore_destroy)(tnp_semaphore *semaphore);                                                 // [any] NULL is fine; legal as soon as a wait for its last signal returns; notices lent by then still come
+    void (TNP_CALL *semaphore_destroy)(tnp_semaphore *semaphore);                                                 // [any] NULL is fine; legal as soon as a wait for its last signal returns; notices lent by then still come, those not reached with TNP_E_CANCELLED
     tnp_status (TNP_CALL *semaphore_read)(tnp_semaphore *semaphore, uint64_t *value, tnp_error *err);             // [any] [run] a failed one answers its status
     tnp_status (TNP_CALL *semaphore_signal)(tnp_semaphore *semaphore, uint64_t value, tnp_error *err);            // [any] [run] TNP_SEMAPHORE_HOST only; reached already, or failed: TNP_OK, changes nothing
     // For good: values not reached never are; who waits for them gets `why` and `text`; work that waits is let go when its turn in its queue
@@ -476,7 +483,7 @@ typedef struct tnp_plugin {
     tnp_status (TNP_CALL *queue_copy)(tnp_queue *queue, const tnp_copy *const *copies, uint32_t count, const tnp_sync *sync, tnp_error *err);
     tnp_status (TNP_CALL *queue_submit)(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count, tnp_error *err);
 
-    // What of this slice would you take? Answers through the sink before it returns. The same slice gets the same answer. The host asks again
+    // What of this slice would you take? Answers through the sink before it returns. A slice with a tail that is not zero is TNP_E_UNSUPPORTED. The same slice gets the same answer. The host asks again
     // for parts and for each batch size; the packs of a constant do not depend on it.                               [any]
     tnp_status (TNP_CALL *claim)(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink, tnp_error *err);
     // Packs groups [begin, end) of a constant into host memory, `to` being where group `begin` goes; source is the value's first element. Uses no

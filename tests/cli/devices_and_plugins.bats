@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# tenon devices, tenon plugins, and how plugins are found.
+bats_require_minimum_version 1.5.0
+load common
+
+@test "devices are listed, as text and as JSON" {
+    run --separate-stderr tenon devices
+    [ "$status" -eq 0 ]
+    [[ $output == cpu0* ]]
+    run --separate-stderr tenon devices --json
+    [ "$(json 'o["schema_version"], o["devices"][0]["name"], o["devices"][0]["plugin"], o["devices"][0]["memory_bytes"] > 0')" = "(1, 'cpu0', 'cpu', True)" ]
+}
+
+@test "plugins are listed, with the reason for each when asked" {
+    run --separate-stderr tenon plugins
+    [ "$status" -eq 0 ]
+    [ "${#lines[@]}" -eq 1 ]
+    [[ $output == cpu* ]]
+    run --separate-stderr env TENON_PLUGIN_PATH="$TENON_TEST_PLUGINS" "$TENON" plugins --why
+    [ "$status" -eq 0 ]
+    [[ $output == *"abi_newer"*rejected* ]]
+    [[ $output == *"cpu.so"* ]]
+    [ -z "$stderr" ]
+    run --separate-stderr env TENON_PLUGIN_PATH="$TENON_TEST_PLUGINS" "$TENON" plugins --why --json
+    [ "$(json 'len([p for p in o["plugins"] if p["state"] == "rejected" and p["reason"]]) > 5')" = True ]
+}
+
+@test "a named plugin that is rejected or missing: exit code 4, file and reason in one line" {
+    fails_with 4 "abi_newer.so" tenon devices --plugin "$TENON_TEST_PLUGINS/abi_newer.so"
+    fails_with 4 "nowhere.so" tenon run austen a --plugin nowhere.so
+    echo "no library" >text.so
+    fails_with 4 "text.so" tenon devices --plugin ./text.so
+}
+
+@test "faulty plugins beside the CPU plugin do it no harm" {
+    tenon run austen "She was" -n 6 --greedy >one
+    run --separate-stderr env TENON_PLUGIN_PATH="$TENON_TEST_PLUGINS" "$TENON" run austen "She was" -n 6 --greedy --device cpu0
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(cat one)" ]
+}
+
+@test "the user's tenon.ini names, disables and sets" {
+    mkdir -p config/tenon
+    printf '[plugins]\ndisable = cpu\n' >config/tenon/tenon.ini
+    run --separate-stderr tenon plugins --why
+    [[ $output == *disabled* ]]
+    fails_with 3 "no plugin offers a device" tenon devices
+    printf '[plugin.cpu]\ndevices = 2\n' >config/tenon/tenon.ini
+    run --separate-stderr tenon devices
+    [ "${#lines[@]}" -eq 2 ]
+    run --separate-stderr tenon devices --set plugin.cpu.devices=3
+    [ "${#lines[@]}" -eq 3 ]
+    printf '[plugins\n' >broken.ini
+    fails_with 6 "broken.ini" tenon devices --config broken.ini
+    fails_with 6 "missing.ini" tenon devices --config missing.ini
+}
+
+@test "a setting without '=' and a value that the plugin does not know" {
+    fails_with 2 "=" tenon devices --set plugin.cpu.devices
+    run --separate-stderr tenon run austen a -n 1 --greedy --set plugin.cpu.activations=q3
+    [ "$status" -ne 0 ]
+    [[ $stderr == *activations* ]]
+}
+
+@test "the command finds its plugins and model through a link and from another folder" {
+    ln -s "$TENON" linked
+    run --separate-stderr ./linked run austen "She" -n 2 --greedy
+    [ "$status" -eq 0 ]
+    cd /
+    run --separate-stderr tenon run austen "She" -n 2 --greedy
+    [ "$status" -eq 0 ]
+}
+
+@test "every instruction-set level runs, an unknown one is refused" {
+    tenon run austen "She was" -n 6 --greedy >best
+    TENON_CPU_ISA=scalar tenon run austen "She was" -n 6 --greedy >scalar
+    cmp best scalar
+    run --separate-stderr env TENON_CPU_ISA=mmx "$TENON" run austen a -n 1 --greedy
+    [ "$status" -ne 0 ]
+    [[ $stderr == *TENON_CPU_ISA* ]]
+}
+
+@test "general help, version, unknown commands" {
+    run --separate-stderr tenon --help
+    [ "$status" -eq 0 ]
+    for command in run tokenize devices plugins; do [[ $output == *"$command"* ]]; done
+    run --separate-stderr tenon --version
+    [[ $output =~ ^"tenon "[0-9]+\.[0-9]+\.[0-9]+$ ]]
+    fails_with 2 "did you mean 'tokenize'" tenon tokenise
+    fails_with 2 "no command" tenon
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env bats
+# tenon run: the forms that programs rely on, and what it says when it cannot.
+bats_require_minimum_version 1.5.0
+load common
+
+@test "text streams to stdout, and only text" {
+    run --separate-stderr tenon run austen "It is a truth universally acknowledged, that" -n 8 --greedy
+    [ "$status" -eq 0 ]
+    [ "$output" = " it is not to be a man of" ]
+    [ -z "$stderr" ]
+}
+
+@test "--json has the fixed form" {
+    run --separate-stderr tenon run austen --tokens 0,1029,364,259,1901,470,73,1174,552,1775,730,786,12,334 -n 24 --greedy --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'sorted(o)')" = "['memory', 'prompt_tokens', 'schema_version', 'text', 'timing', 'tokens', 'top_logits']" ]
+    [ "$(json 'o["schema_version"]')" = 1 ]
+    [ "$(json 'o["prompt_tokens"][:3]')" = "[0, 1029, 364]" ]
+    [ "$(json 'len(o["tokens"])')" = 24 ]
+    [ "$(json 'len(o["top_logits"]), o["top_logits"] == sorted(o["top_logits"], key=lambda p: -p[1])')" = "(10, True)" ]
+    [ "$(json 'sorted(o["timing"])')" = "['decode_tokens_per_s', 'load_ms', 'prefill_tokens_per_s']" ]
+    [ "$(json 'sorted(o["memory"])')" = "['mapped_bytes', 'planned_bytes', 'rss_anon_bytes']" ]
+    [ "$(json 'min(o["memory"].values()) > 0')" = True ]
+}
+
+@test "a prompt begins with BOS as the metadata says, and special text is parsed" {
+    run --separate-stderr tenon run austen "She<|endoftext|>" -n 1 --greedy --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["prompt_tokens"]')" = "[0, 975, 0]" ]
+}
+
+@test "the stop id ends the tokens and is not among them" {
+    run --separate-stderr tenon run austen --tokens 0 -n 200 --seed 3 --temp 5 --top-k 0 --top-p 1 --min-p 0 --json
+    [ "$status" -eq 0 ]
+    [ "$(json '0 in o["tokens"]')" = False ]
+    run --separate-stderr tenon run austen --tokens 0 -n 3 --greedy --ignore-eos --json
+    [ "$(json 'len(o["tokens"])')" = 3 ]
+}
+
+@test "the same seed gives the same text, for every number of threads" {
+    tenon run austen "She was" -n 30 --seed 11 -t 1 >one
+    tenon run austen "She was" -n 30 --seed 11 -t 2 >two
+    tenon run austen "She was" -n 30 --seed 11 -t 5 >five
+    cmp one two
+    cmp one five
+}
+
+@test "a random seed is told, and gives the text again" {
+    run --separate-stderr tenon run austen "She was" -n 12
+    [ "$status" -eq 0 ]
+    [[ $stderr =~ ^"tenon: seed "([0-9]+)$ ]]
+    first=$output
+    run --separate-stderr tenon run austen "She was" -n 12 --seed "${BASH_REMATCH[1]}"
+    [ "$output" = "$first" ]
+    [ -z "$stderr" ]
+}
+
+@test "the prompt may come from standard input, byte for byte" {
+    run --separate-stderr bash -c 'printf "She was" | "$TENON" run austen -n 4 --greedy --json'
+    [ "$status" -eq 0 ]
+    piped=$(json 'o["prompt_tokens"]')
+    run --separate-stderr tenon run austen "She was" -n 4 --greedy --json
+    [ "$(json 'o["prompt_tokens"]')" = "$piped" ]
+}
+
+@test "every kind of KV cache works" {
+    for type in f32 f16 q8_0; do
+        run --separate-stderr tenon run austen "She was at" -n 8 --greedy --kv-type "$type"
+        [ "$status" -eq 0 ]
+        [ -n "$output" ]
+    done
+    fails_with 2 "f32, f16 or q8_0" tenon run austen a --kv-type q4_0
+}
+
+@test "a full context ends the text and says so" {
+    run --separate-stderr tenon run austen "She was" -n 100 --ctx 16 --greedy --ignore-eos --json
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"context of 16 tokens is full"* ]]
+    [ "$(json 'len(o["prompt_tokens"]) + len(o["tokens"])')" = 17 ]
+}
+
+@test "what does not fit into the context is told with both numbers" {
+    fails_with 2 "the prompt has 5 tokens, the context holds 4" tenon run austen --tokens 0,1,2,3,4 --ctx 4
+    fails_with 2 "at most 256" tenon run austen a --ctx 1000000000
+}
+
+@test "a context that the memory cannot hold is refused before anything is allocated" {
+    python3 - "$TENON_MODEL" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"llama.context_length") + len(b"llama.context_length") + 4
+data[at:at + 4] = (2**30).to_bytes(4, "little")
+open("long.gguf", "wb").write(data)
+PY
+    fails_with 5 "bytes are needed" tenon run long.gguf a --ctx 1000000000
+}
+
+@test "-n 0 gives the logits of the prompt and no token" {
+    run --separate-stderr tenon run austen "She" -n 0 --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["tokens"], o["text"], len(o["top_logits"])')" = "([], '', 10)" ]
+}
+
+@test "a model that is missing, empty, a folder, a pipe, unreadable or no GGUF: one line, exit code 6" {
+    fails_with 6 "No such file" tenon run missing.gguf a
+    : >empty.gguf; fails_with 6 "empty.gguf" tenon run empty.gguf a
+    mkdir folder; fails_with 6 "folder" tenon run ./folder a
+    mkfifo pipe; fails_with 6 "not a regular file" tenon run ./pipe a
+    echo "not a model at all, just some text" >text.gguf; fails_with 6 "text.gguf" tenon run text.gguf a
+    fails_with 6 "not a regular file" tenon run /dev/zero a
+}
+
+@test "a path with spaces and letters beyond ASCII works" {
+    mkdir "a b ü"
+    cp "$TENON_MODEL" "a b ü/mödel.gguf"
+    run --separate-stderr tenon run "a b ü/mödel.gguf" "She" -n 2 --greedy
+    [ "$status" -eq 0 ]
+}
+
+@test "a file of that name here comes before the embedded model" {
+    echo "no model" >austen
+    fails_with 6 "austen" tenon run austen a
+}
+
+@test "wrong usage: one line, exit code 2, the nearest option" {
+    fails_with 2 "did you mean '--greedy'" tenon run austen a --gredy
+    fails_with 2 "no option" tenon run austen a --zzzzzzzzzz
+    fails_with 2 "needs a value" tenon run austen a --seed
+    fails_with 2 "whole number" tenon run austen a -n 1.5
+    fails_with 2 "number" tenon run austen a --temp hot
+    fails_with 2 "number" tenon run austen a --temp nan
+    fails_with 2 "number" tenon run austen a -t 0
+    fails_with 2 "separated by commas" tenon run austen --tokens 1,,2
+    fails_with 2 "separated by commas" tenon run austen --tokens 1,-2
+    fails_with 2 "no token 99999" tenon run austen --tokens 99999
+    fails_with 2 "take one" tenon run austen a --tokens 1
+    fails_with 2 "MODEL" tenon run
+    fails_with 2 "MODEL" tenon run austen a b
+}
+
+@test "an unknown device: exit code 3, and those there are" {
+    fails_with 3 "there are: cpu0" tenon run austen a --device gpu7
+    run --separate-stderr tenon run austen a -n 2 --greedy --device cpu0
+    [ "$status" -eq 0 ]
+}
+
+@test "several devices of one plugin work, and the first one does the work" {
+    tenon run austen "She was" -n 8 --greedy >one
+    tenon run austen "She was" -n 8 --greedy --set plugin.cpu.devices=2 --device cpu1,cpu0 --explain >two 2>plan
+    cmp one two
+    grep -q "on cpu1" plan
+    ! grep -q "segment.*on cpu0" plan
+}
+
+@test "no locale changes the numbers, and HOME may be missing" {
+    run --separate-stderr env -u HOME LC_ALL=de_DE.UTF-8 "$TENON" run austen "She" -n 4 --temp 0.5 --seed 1 --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["schema_version"]')" = 1 ]
+    run --separate-stderr env LC_ALL=C "$TENON" run austen "Ü" -n 2 --greedy
+    [ "$status" -eq 0 ]
+}
+
+@test "a closed pipe ends it quietly, closed standard streams do not crash it" {
+    run --separate-stderr bash -c '"$TENON" run austen She -n 250 --greedy --ignore-eos | head -c 1'
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    run --separate-stderr bash -c '"$TENON" run austen She -n 2 --greedy <&-'
+    [ "$status" -eq 0 ]
+    run bash -c '"$TENON" run austen She -n 2 --greedy >/dev/full'
+    [ "$status" -eq 7 ]
+    [[ $output == *"cannot be written"* ]]
+}
+
+@test "SIGINT ends it with 130" {
+    run --separate-stderr bash -c '"$TENON" run austen She -n 255 --greedy --ignore-eos -t 1 >out & pid=$!; while [ ! -s out ] && kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid'
+    [ "$status" -eq 130 ] || [ "$(wc -c <out)" -gt 800 ]
+}
+
+@test "help is complete and goes to stdout" {
+    run --separate-stderr tenon run --help
+    [ "$status" -eq 0 ]
+    for option in --tokens --greedy --json --ctx --device --seed --ignore-eos --threads --kv-type --plugin --set --config --explain; do
+        [[ $output == *"$option"* ]]
+    done
+}
