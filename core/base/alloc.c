@@ -59,7 +59,8 @@ char *tni_alloc_text(const tn_allocator *allocator, const char *text)
     return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
-bool tni_grow(const tn_allocator *allocator, void *array_pointer, uint32_t *capacity, uint32_t needed, size_t bytes)
+bool tni_grow(const tn_allocator *allocator, void *array_pointer, uint32_t *capacity,
+              uint32_t needed, size_t bytes)
 {
     if (needed <= *capacity)
         return true;

@@ -28,8 +28,8 @@ void tni_arena_finish(tni_arena *arena)
     arena->first = NULL;
 }
 
-// The first block is the one that pieces are taken from. A piece larger than the next block would be gets a block of its
-// own behind it, so that the rest of the first is not lost.
+// The first block is the one that pieces are taken from. A piece larger than the next block would
+// be gets a block of its own behind it, so that the rest of the first is not lost.
 static tni_arena_block *add_block(tni_arena *arena, size_t least)
 {
     bool is_large = least > arena->block_bytes;

@@ -1,4 +1,5 @@
-// arena.h: memory with one lifetime. What is taken from an arena is never freed alone; the whole goes at once.
+// arena.h: memory with one lifetime. What is taken from an arena is never freed alone; the whole
+// goes at once.
 //
 //   first ──► block ──► block ──► NULL        each: header, then bytes handed out from low to high
 //
@@ -20,7 +21,8 @@ void tni_arena_finish(tni_arena *arena);   // also of a zeroed struct
 
 // Zeroed, aligned to 16; NULL when there is no memory.
 void *tni_arena_take(tni_arena *arena, size_t bytes);
-void *tni_arena_take_array(tni_arena *arena, size_t count, size_t bytes);   // NULL also when the product wraps
+void *tni_arena_take_array(tni_arena *arena, size_t count,
+                           size_t bytes);   // NULL also when the product wraps
 char *tni_arena_take_text(tni_arena *arena, const char *text);
 // count elements copied.
 void *tni_arena_copy(tni_arena *arena, const void *from, size_t count, size_t bytes);

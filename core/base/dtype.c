@@ -4,7 +4,8 @@
 #include "base/macros.h"
 
 static const tni_dtype types[] = {
-#define DTYPE(number, NAME, block_elements, block_bytes) { number, #NAME, block_elements, block_bytes },
+#define DTYPE(number, NAME, block_elements, block_bytes)                                           \
+    { number, #NAME, block_elements, block_bytes },
 #include <tenon/dtypes.def>
 };
 
@@ -28,5 +29,7 @@ uint64_t tn_dtype_bytes(tn_dtype dtype, int64_t elements)
     if (!type || elements < 0 || elements % type->block_elements)
         return 0;
     uint64_t bytes;
-    return tni_mul_u64((uint64_t)(elements / type->block_elements), type->block_bytes, &bytes) ? bytes : 0;
+    return tni_mul_u64((uint64_t)(elements / type->block_elements), type->block_bytes, &bytes)
+               ? bytes
+               : 0;
 }

@@ -23,7 +23,8 @@ void tni_copy_text(char *to, size_t room, const char *text)
     to[n] = 0;
 }
 
-// A sentence that is too long, by a long path say, loses its middle: what begins and what ends it tells the most.
+// A sentence that is too long, by a long path say, loses its middle: what begins and what ends it
+// tells the most.
 static void shorten(char *to, size_t room, const char *text)
 {
     static const char gap[] = "\u2026";
@@ -46,7 +47,8 @@ void tni_format_text_v(char *to, size_t room, const char *format, va_list argume
     int bytes = room ? vsnprintf(to, room, format, arguments) : 0;
     if (bytes < 0 || (size_t)bytes < room)
         return;
-    size_t n = room - 1;   // cut: back to the byte that begins the last character, which goes when it is not whole
+    size_t n = room - 1;   // cut: back to the byte that begins the last character, which goes when
+                           // it is not whole
     while (n && ((unsigned char)to[n - 1] & 0xc0) == 0x80)
         n--;
     if (n == 0)
@@ -70,7 +72,7 @@ tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_lis
     char text[LONGEST_TEXT];
     if (!err)
         return status;
-    vsnprintf(text, sizeof text, format, arguments);
+    tni_format_text_v(text, sizeof text, format, arguments);
     err->status = status;
     shorten(err->text, sizeof err->text, text);
     return status;
@@ -87,14 +89,18 @@ tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...)
 
 tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes)
 {
-    return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for %s (%" PRIu64 " bytes)", what, bytes);
+    return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for %s (%" PRIu64 " bytes)", what,
+                    bytes);
 }
 
 static const struct {
     tn_status status;
     const char *name;
 } names[] = {
-#define NAME(status) { status, #status }
+#define NAME(status)                                                                               \
+    {                                                                                              \
+        status, #status                                                                            \
+    }
     NAME(TN_OK),
     NAME(TN_E_ARG),
     NAME(TN_E_UNSUPPORTED),
@@ -125,7 +131,7 @@ const char *tn_status_name(tn_status status)
     return "TN_E_INTERNAL";
 }
 
-#define TEXT_OF(x) #x
+#define TEXT_OF(x)            #x
 #define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
 
 const char *tn_version(void)

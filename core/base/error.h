@@ -5,10 +5,12 @@
 #include <stdarg.h>
 #include <tenon/status.h>
 
-// Writes the sentence and answers `status`, so that a failing path is one line. err may be NULL. A text that is too long
-// loses its middle, at the borders of characters. [any]
-tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
+// Writes the sentence and answers `status`, so that a failing path is one line. err may be NULL. A
+// text that is too long loses its middle, at the borders of characters. [any]
+tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 // "not enough memory for <what> (<bytes> bytes)": TN_E_HOST_MEMORY.
 tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes);
@@ -17,7 +19,9 @@ tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes);
 void tni_copy_text(char *to, size_t room, const char *text);
 
 // snprintf, cut at a character's border.
-void tni_format_text(char *to, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void tni_format_text_v(char *to, size_t room, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
+void tni_format_text(char *to, size_t room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tni_format_text_v(char *to, size_t room, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

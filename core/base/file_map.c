@@ -11,7 +11,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { READ_ALIGNMENT = 4096 };   // as a mapping has it: offsets in the file keep their alignment in memory
+enum {
+    READ_ALIGNMENT = 4096
+};   // as a mapping has it: offsets in the file keep their alignment in memory
 
 static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_error *err)
 {
@@ -24,8 +26,8 @@ static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_er
             continue;
         if (n <= 0) {
             tni_free(&map->allocator, data);
-            return tni_fail(err, TN_E_FILE, "%s: read failed after %zu of %zu bytes: %s", path, done, map->bytes,
-                            n < 0 ? strerror(errno) : "the file became shorter");
+            return tni_fail(err, TN_E_FILE, "%s: read failed after %zu of %zu bytes: %s", path,
+                            done, map->bytes, n < 0 ? strerror(errno) : "the file became shorter");
         }
         done += (size_t)n;
     }
@@ -37,7 +39,8 @@ static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_err
 {
     void *data = mmap(NULL, map->bytes, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
-        return tni_fail(err, TN_E_FILE, "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
+        return tni_fail(err, TN_E_FILE, "%s: cannot be mapped (%zu bytes): %s", path, map->bytes,
+                        strerror(errno));
     map->data = data;
     map->is_mapped = true;
     return TN_OK;
@@ -48,8 +51,11 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint
 {
     *map = (tni_file_map){ .allocator = tni_allocator(allocator) };
     struct stat before, after;
-    // O_NONBLOCK: opening a FIFO without a writer must not wait; the kind is checked again on what was really opened.
-    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode) ? -2 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    // O_NONBLOCK: opening a FIFO without a writer must not wait; the kind is checked again on what
+    // was really opened.
+    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode)
+                   ? -2
+                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file == -1)
         return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
     if (file == -2)
@@ -59,7 +65,8 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint
     if (fstat(file, &after) != 0 || !S_ISREG(after.st_mode))
         status = tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
     else if (max_bytes && (uint64_t)after.st_size > max_bytes)
-        status = tni_fail(err, TN_E_FILE, "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
+        status = tni_fail(err, TN_E_FILE,
+                          "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
                           (uint64_t)after.st_size, max_bytes);
     else if ((map->bytes = (size_t)after.st_size) > 0)
         status = read ? read_whole(map, file, path, err) : map_whole(map, file, path, err);

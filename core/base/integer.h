@@ -1,4 +1,5 @@
-// integer.h: integers that cannot wrap. Each answers false, and leaves *out alone, when the result does not fit.
+// integer.h: integers that cannot wrap. Each answers false, and leaves *out alone, when the result
+// does not fit.
 #ifndef TNI_INTEGER_H
 #define TNI_INTEGER_H
 
@@ -6,13 +7,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline bool tni_add_size(size_t a, size_t b, size_t *out) { size_t r; return !__builtin_add_overflow(a, b, &r) && (*out = r, true); }
-static inline bool tni_mul_size(size_t a, size_t b, size_t *out) { size_t r; return !__builtin_mul_overflow(a, b, &r) && (*out = r, true); }
-static inline bool tni_add_u64(uint64_t a, uint64_t b, uint64_t *out) { uint64_t r; return !__builtin_add_overflow(a, b, &r) && (*out = r, true); }
-static inline bool tni_mul_u64(uint64_t a, uint64_t b, uint64_t *out) { uint64_t r; return !__builtin_mul_overflow(a, b, &r) && (*out = r, true); }
-static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out) { int64_t r; return !__builtin_mul_overflow(a, b, &r) && (*out = r, true); }
+static inline bool tni_add_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    return !__builtin_add_overflow(a, b, &r) && (*out = r, true);
+}
+static inline bool tni_mul_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
+}
+static inline bool tni_add_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    uint64_t r;
+    return !__builtin_add_overflow(a, b, &r) && (*out = r, true);
+}
+static inline bool tni_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    uint64_t r;
+    return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
+}
+static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    int64_t r;
+    return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
+}
 
-static inline bool tni_is_power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
+static inline bool tni_is_power_of_two(uint64_t x)
+{
+    return x && !(x & (x - 1));
+}
 
 // The next multiple of `alignment`, a power of two.
 static inline bool tni_align_u64(uint64_t x, uint64_t alignment, uint64_t *out)

@@ -1,8 +1,9 @@
 // team.c: the pool of threads.
 //
-// A run is announced by `generation`: sleeping threads wait for it to change on a futex. Worker w of a run takes part when
-// w < workers. The barrier counts arrivals; the last one moves `phase` on. Waiting is: spin a while, yield a while, then
-// sleep on the futex, so that a machine with more workers than free cores still makes progress.
+// A run is announced by `generation`: sleeping threads wait for it to change on a futex. Worker w
+// of a run takes part when w < workers. The barrier counts arrivals; the last one moves `phase` on.
+// Waiting is: spin a while, yield a while, then sleep on the futex, so that a machine with more
+// workers than free cores still makes progress.
 #include "base/team.h"
 
 #include <linux/futex.h>
@@ -29,14 +30,15 @@ typedef struct tni_worker {
 struct tni_team {
     tni_pool *pool;
     uint32_t workers;
-    uint32_t spins;   // 0 when there are more workers than CPUs: then spinning only delays the others
+    uint32_t
+        spins;   // 0 when there are more workers than CPUs: then spinning only delays the others
 };
 
 struct tni_pool {
     tn_allocator allocator;
     uint32_t threads, cpus;
-    tni_worker *workers;   // threads - 1 of them, started from index 1
-    pthread_mutex_t turn;  // held by the caller whose body runs
+    tni_worker *workers;    // threads - 1 of them, started from index 1
+    pthread_mutex_t turn;   // held by the caller whose body runs
 
     // The run at hand; written by its caller before `generation` moves.
     void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers);
@@ -46,7 +48,8 @@ struct tni_pool {
 
     // Each on a cache line of its own: they are written by different threads.
     _Alignas(LINE_BYTES) atomic_uint generation;
-    _Alignas(LINE_BYTES) atomic_uint running;    // pool threads still in the run's body or not yet past it
+    _Alignas(LINE_BYTES)
+        atomic_uint running;   // pool threads still in the run's body or not yet past it
     _Alignas(LINE_BYTES) atomic_uint arrived;
     _Alignas(LINE_BYTES) atomic_uint phase;
     _Alignas(LINE_BYTES) atomic_uint sleepers;   // threads that may sleep on `phase` or `running`
@@ -119,7 +122,8 @@ static void *serve(void *argument)
 }
 
 void tni_pool_run(tni_pool *pool, uint32_t wanted,
-                  void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers), void *argument)
+                  void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers),
+                  void *argument)
 {
     uint32_t workers = wanted < 1 ? 1 : wanted < pool->threads ? wanted : pool->threads;
     if (workers == 1) {   // needs no other thread: no turn to wait for
@@ -159,13 +163,15 @@ static uint32_t quota_cpus(void)
 static uint32_t usable_cpus(void)
 {
     cpu_set_t set;
-    long cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    long cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                            : sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t usable = cpus < 1 ? 1 : cpus < MAX_THREADS ? (uint32_t)cpus : MAX_THREADS;
     uint32_t quota = quota_cpus();
     return usable < quota ? usable : quota;
 }
 
-// Starts the pool's threads with all signals blocked: those belong to the application's own threads.
+// Starts the pool's threads with all signals blocked: those belong to the application's own
+// threads.
 static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
 {
     sigset_t all, before;
@@ -182,7 +188,8 @@ static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
     return started;
 }
 
-tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_pool **out_pool, tn_error *err)
+tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_pool **out_pool,
+                          tn_error *err)
 {
     *out_pool = NULL;
     tn_allocator a = tni_allocator(allocator);
@@ -190,7 +197,8 @@ tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_p
     if (threads == 0)
         threads = cpus;
     if (threads > MAX_THREADS)
-        return tni_fail(err, TN_E_ARG, "%u threads are asked, at most %d are possible", threads, MAX_THREADS);
+        return tni_fail(err, TN_E_ARG, "%u threads are asked, at most %d are possible", threads,
+                        MAX_THREADS);
     tni_pool *pool = a.alloc(a.context, sizeof *pool, LINE_BYTES);
     if (!pool)
         return tni_fail_memory(err, "the thread pool", sizeof *pool);

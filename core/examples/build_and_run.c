@@ -24,8 +24,10 @@ int main(void)
         status = tn_graph_create(NULL, &graph, &err);
     if (status == TN_OK) {
         tn_value in = tn_graph_input(graph, "x", TN_DTYPE_F32, 2, (int64_t[]){ 3, 1 });
-        tn_value w = tn_graph_weight(graph, "W", TN_DTYPE_F32, 2, (int64_t[]){ 3, 2 }, weight, sizeof weight);
-        tn_value b = tn_graph_weight(graph, "b", TN_DTYPE_F32, 1, (int64_t[]){ 2 }, bias, sizeof bias);
+        tn_value w = tn_graph_weight(graph, "W", TN_DTYPE_F32, 2, (int64_t[]){ 3, 2 }, weight,
+                                     sizeof weight);
+        tn_value b = tn_graph_weight(graph, "b", TN_DTYPE_F32, 1, (int64_t[]){ 2 }, bias,
+                                     sizeof bias);
         tn_value sum = tn_graph_add(graph, tn_graph_matmul(graph, in, w), b);
         tn_value out = tn_graph_op(graph, TNP_OP_SILU, "activation", &sum, 1, NULL);
         tn_graph_output(graph, "y", out);

@@ -23,7 +23,7 @@ typedef struct tni_lane {
     tn_device *device;
     const tnp_plugin *table;
     tnp_device *opened;
-    tnp_memory_info memory;     // of memory 0: arenas, states, copied weights
+    tnp_memory_info memory;   // of memory 0: arenas, states, copied weights
     tnp_queue *queue;
     tnp_semaphore *semaphore;   // signalled by each piece of work
     uint64_t signal;            // value of the last one submitted
@@ -33,11 +33,11 @@ typedef struct tni_lane {
 } tni_lane;
 
 typedef struct tni_state {
-    const char *name;           // of the first graph that has it
+    const char *name;   // of the first graph that has it
     tn_dtype dtype;
     int64_t dims[TN_MAX_DIMS];
     uint64_t bytes;
-    uint32_t place;             // TNP_NONE: no node touches it
+    uint32_t place;   // TNP_NONE: no node touches it
     tnp_buffer *buffer;
     void *map;
 } tni_state;
@@ -45,37 +45,37 @@ typedef struct tni_state {
 // Where the bytes of a constant are for one lane.
 typedef struct tni_resident {
     uint32_t place;
-    uint32_t layout;            // 0 = as the application has them; else a pack
-    const void *data;           // of the application: tells constants apart, with bytes
-    uint64_t bytes;             // of data, or of the pack
+    uint32_t layout;    // 0 = as the application has them; else a pack
+    const void *data;   // of the application: tells constants apart, with bytes
+    uint64_t bytes;     // of data, or of the pack
     tnp_buffer *buffer;
 } tni_resident;
 
-typedef struct tni_program {    // one segment
+typedef struct tni_program {   // one segment
     uint32_t place;
     tnp_program *program;
     tnp_bound *bound;
     uint32_t first_transfer, transfer_count;   // of the schedule, before it runs
     uint32_t update_count;
-    tnp_update *updates;        // data: the staging bytes of inputs
-    uint32_t fed_count;         // inputs too large for an update: copied before it runs
-    uint32_t *fed;              // storages
+    tnp_update *updates;   // data: the staging bytes of inputs
+    uint32_t fed_count;    // inputs too large for an update: copied before it runs
+    uint32_t *fed;         // storages
 } tni_program;
 
 typedef struct tni_compiled {   // one graph
     const tn_graph *graph;
     tni_schedule schedule;
-    uint64_t **offsets;         // [place][storage] in the lane's arena; TNI_NO_OFFSET
-    uint64_t **scratch;         // [place][unit] likewise
-    uint32_t *state_of;         // by storage: index of the session's state, or TNP_NONE
-    unsigned char **staging;    // by storage: host bytes of an input, or NULL
+    uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
+    uint64_t **scratch;              // [place][unit] likewise
+    uint32_t *state_of;              // by storage: index of the session's state, or TNP_NONE
+    unsigned char **staging;         // by storage: host bytes of an input, or NULL
     unsigned char *transfer_bytes;   // host bytes, as large as the largest transfer
-    tni_program *programs;      // one a segment
+    tni_program *programs;           // one a segment
 } tni_compiled;
 
 struct tn_session {
     tn_runtime *runtime;
-    tni_arena arena;            // all tables
+    tni_arena arena;   // all tables
     uint32_t lane_count, graph_count, state_count;
     tni_lane *lanes;
     tni_compiled *graphs;
@@ -83,37 +83,44 @@ struct tn_session {
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
-    uint64_t run;               // number of the run at hand, for spans
+    uint64_t run;   // number of the run at hand, for spans
 };
 
-// --------------------------------------------------------------------------------------------------------- lane.c
+// ------------------------------------------------------------------------------------------ lane.c
 
 tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err);
 // pending work of a run, the most that one submit carries.
-tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates, tn_error *err);
+tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
+                              tn_error *err);
 void tni_lane_close(tni_lane *lane);   // also half made
 
 // A buffer of memory 0. out_map: NULL when the host cannot read it. what: for the message.
-tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what, tnp_buffer **out_buffer, void **out_map, tn_error *err);
+tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
+                            tnp_buffer **out_buffer, void **out_map, tn_error *err);
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err);   // and waits
-tn_status tni_lane_wait(tni_lane *lane, tn_error *err);    // for all that was submitted
-// After a failure a semaphore stays failed: waits for what runs and makes a new one. A lost device stays lost.
+tn_status tni_lane_wait(tni_lane *lane, tn_error *err);   // for all that was submitted
+// After a failure a semaphore stays failed: waits for what runs and makes a new one. A lost device
+// stays lost.
 void tni_lane_recover(tni_lane *lane);
 // "cpu0: <call>: <text>"
-tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status, const tnp_error *plugin_error, tn_error *err);
+tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
+                        const tnp_error *plugin_error, tn_error *err);
 
-// --------------------------------------------------------------------------------------------------------- phases
+// ------------------------------------------------------------------------------------------ phases
 
 tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs, tn_error *err);
-tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled, tn_device *const *devices, tn_error *err);
+tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled,
+                              tn_device *const *devices, tn_error *err);
 tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 
 // The buffer of a constant on a lane, made when it is first asked for.
-tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph, uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
-tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph, const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err);
+tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph,
+                              uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
+tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph,
+                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err);
 void tni_weights_release(tn_session *session);
 
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err);

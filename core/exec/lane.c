@@ -7,10 +7,11 @@
 
 enum { PENDING = 16, POINTS = 2, COPIES = 1 };
 
-tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status, const tnp_error *plugin_error, tn_error *err)
+tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
+                        const tnp_error *plugin_error, tn_error *err)
 {
     char who[320];
-    snprintf(who, sizeof who, "%s: %s", lane->device->name, call);
+    tni_format_text(who, sizeof who, "%s: %s", lane->device->name, call);
     return tni_fail_plugin(err, status, who, plugin_error);
 }
 
@@ -18,9 +19,11 @@ static tn_status make_semaphore(tni_lane *lane, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
     tnp_semaphore_options how = { .size = sizeof how };
-    tnp_status status = lane->table->semaphore_create(lane->opened, &how, &lane->semaphore, &plugin_error);
+    tnp_status status = lane->table->semaphore_create(lane->opened, &how, &lane->semaphore,
+                                                      &plugin_error);
     lane->signal = 0;
-    return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "semaphore_create", status, &plugin_error, err);
+    return status == TNP_OK ? TN_OK
+                            : tni_lane_fail(lane, "semaphore_create", status, &plugin_error, err);
 }
 
 tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
@@ -32,11 +35,17 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
     return tni_device_memory(device, 0, &lane->memory, err);
 }
 
-tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates, tn_error *err)
+tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
+                              tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
-    tnp_queue_options how = { .size = sizeof how, .kind = TNP_QUEUE_COMPUTE, .pending = PENDING, .points = POINTS, .copies = COPIES,
-                              .update_bytes = (uint32_t)update_bytes, .updates = updates };
+    tnp_queue_options how = { .size = sizeof how,
+                              .kind = TNP_QUEUE_COMPUTE,
+                              .pending = PENDING,
+                              .points = POINTS,
+                              .copies = COPIES,
+                              .update_bytes = (uint32_t)update_bytes,
+                              .updates = updates };
     tnp_status status = lane->table->queue_create(lane->opened, &how, &lane->queue, &plugin_error);
     if (status != TNP_OK)
         return tni_lane_fail(lane, "queue_create", status, &plugin_error, err);
@@ -54,23 +63,29 @@ void tni_lane_close(tni_lane *lane)
     *lane = (tni_lane){ 0 };
 }
 
-tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what, tnp_buffer **out_buffer, void **out_map, tn_error *err)
+tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
+                            tnp_buffer **out_buffer, void **out_map, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
     tnp_alloc ask = { .size = sizeof ask, .bytes = bytes ? bytes : 1 };
     *out_buffer = NULL;
     *out_map = NULL;
     if (lane->memory.max_buffer_bytes && bytes > lane->memory.max_buffer_bytes)
-        return tni_fail(err, TN_E_DEVICE_MEMORY, "%s: %s needs %" PRIu64 " bytes in one buffer, the largest possible has %" PRIu64,
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "%s: %s needs %" PRIu64
+                        " bytes in one buffer, the largest possible has %" PRIu64,
                         lane->device->name, what, bytes, lane->memory.max_buffer_bytes);
     tnp_status status = lane->table->buffer_alloc(lane->opened, &ask, out_buffer, &plugin_error);
     if (status != TNP_OK) {
         char call[200];
-        snprintf(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what, bytes, lane->memory.free_bytes);
+        tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free",
+                        what, bytes, lane->memory.free_bytes);
         return tni_lane_fail(lane, call, status, &plugin_error, err);
     }
-    bool is_visible = (lane->memory.flags & TNP_MEMORY_HOST_VISIBLE) && (lane->memory.flags & TNP_MEMORY_HOST_CACHED);
-    if (is_visible && lane->table->buffer_map && lane->table->buffer_map(*out_buffer, out_map, &plugin_error) != TNP_OK)
+    bool is_visible = (lane->memory.flags & TNP_MEMORY_HOST_VISIBLE) &&
+                      (lane->memory.flags & TNP_MEMORY_HOST_CACHED);
+    if (is_visible && lane->table->buffer_map &&
+        lane->table->buffer_map(*out_buffer, out_map, &plugin_error) != TNP_OK)
         *out_map = NULL;   // copies do as well
     return TN_OK;
 }
@@ -78,7 +93,8 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what, tn
 tn_status tni_lane_wait(tni_lane *lane, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
-    tnp_status status = lane->table->semaphore_wait(lane->semaphore, lane->signal, UINT64_MAX, &plugin_error);
+    tnp_status status = lane->table->semaphore_wait(lane->semaphore, lane->signal, UINT64_MAX,
+                                                    &plugin_error);
     return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "run", status, &plugin_error, err);
 }
 

@@ -1,8 +1,8 @@
 // layout.c: which bytes live when on which lane, and where.
 //
-// A storage gets bytes on each lane whose nodes touch it. Longer than its own nodes it lives for a transfer (from where it
-// is copied until the segment that needs it begins), as an output, and as an input: those lie in the arena for the whole
-// run. What stays inside one unit gets none.
+// A storage gets bytes on each lane whose nodes touch it. Longer than its own nodes it lives for a
+// transfer (from where it is copied until the segment that needs it begins), as an output, and as
+// an input: those lie in the arena for the whole run. What stays inside one unit gets none.
 #include <string.h>
 
 #include "base/error.h"
@@ -12,12 +12,12 @@ typedef struct layout {
     tn_session *session;
     tni_compiled *compiled;
     uint32_t place;
-    tni_lifetime *lifetimes;      // by storage
-    bool *is_output;              // by storage
-    bool *is_transferred;         // by storage: comes to or goes from this lane
-    uint32_t *interval_of;        // by storage; TNP_NONE
-    uint32_t *scratch_of;         // by unit; TNP_NONE
-    bool *is_taken;               // by interval: another took its place
+    tni_lifetime *lifetimes;   // by storage
+    bool *is_output;           // by storage
+    bool *is_transferred;      // by storage: comes to or goes from this lane
+    uint32_t *interval_of;     // by storage; TNP_NONE
+    uint32_t *scratch_of;      // by unit; TNP_NONE
+    bool *is_taken;            // by interval: another took its place
     tni_interval *intervals;
     uint32_t count;
 } layout;
@@ -64,18 +64,23 @@ static bool needs_bytes(const layout *l, uint32_t storage)
     tni_source source = source_of(l, storage);
     if (life->first > life->last || source == TNI_WEIGHT || source == TNI_STATE)
         return false;
-    bool is_inside_a_unit = source == TNI_MADE && life->first == life->last && !l->is_output[storage] && !l->is_transferred[storage];
+    bool is_inside_a_unit = source == TNI_MADE && life->first == life->last &&
+                            !l->is_output[storage] && !l->is_transferred[storage];
     return !is_inside_a_unit;
 }
 
 static uint32_t add_interval(layout *l, uint32_t first, uint32_t last, uint64_t bytes)
 {
-    l->intervals[l->count] = (tni_interval){ .first = first, .last = last, .bytes = bytes, .in_place_of = TNP_NONE };
+    l->intervals[l->count] = (tni_interval){
+        .first = first, .last = last, .bytes = bytes, .in_place_of = TNP_NONE
+    };
     return l->count++;
 }
 
-// The interval whose bytes the output of a claim may take over, by what the plugin permits, what the op is, and when.
-static void find_in_place(layout *l, const tni_claim *claim, uint32_t step, uint32_t output, tni_interval *interval)
+// The interval whose bytes the output of a claim may take over, by what the plugin permits, what
+// the op is, and when.
+static void find_in_place(layout *l, const tni_claim *claim, uint32_t step, uint32_t output,
+                          tni_interval *interval)
 {
     const tn_graph *graph = l->compiled->graph;
     for (uint32_t i = 0; i < claim->in_place_count; i++) {
@@ -83,10 +88,12 @@ static void find_in_place(layout *l, const tni_claim *claim, uint32_t step, uint
             continue;
         const tni_value *input = &graph->values[claim->in_place[i].input];
         uint32_t old = l->interval_of[input->storage];
-        if (old == TNP_NONE || l->is_taken[old] || l->is_output[input->storage] || l->intervals[old].last != step ||
-            l->intervals[old].first == step || input->offset % l->session->lanes[l->place].memory.alignment_bytes ||
+        if (old == TNP_NONE || l->is_taken[old] || l->is_output[input->storage] ||
+            l->intervals[old].last != step || l->intervals[old].first == step ||
+            input->offset % l->session->lanes[l->place].memory.alignment_bytes ||
             input->offset + interval->bytes > l->intervals[old].bytes ||
-            !tni_plan_may_overwrite(graph, claim->nodes, claim->node_count, output, claim->in_place[i].input))
+            !tni_plan_may_overwrite(graph, claim->nodes, claim->node_count, output,
+                                    claim->in_place[i].input))
             continue;
         l->is_taken[old] = true;
         interval->in_place_of = old;
@@ -95,7 +102,8 @@ static void find_in_place(layout *l, const tni_claim *claim, uint32_t step, uint
     }
 }
 
-// Storages that are there before any unit runs, or come with a transfer; then those that each unit makes, in order.
+// Storages that are there before any unit runs, or come with a transfer; then those that each unit
+// makes, in order.
 static void make_intervals(layout *l)
 {
     const tn_graph *graph = l->compiled->graph;
@@ -104,7 +112,8 @@ static void make_intervals(layout *l)
         uint32_t maker = graph->values[graph->storages[s].owner].node;
         bool is_made_here = maker != TNP_NONE && schedule->places[maker] == l->place;
         if (needs_bytes(l, s) && !is_made_here)
-            l->interval_of[s] = add_interval(l, l->lifetimes[s].first, l->lifetimes[s].last, graph->storages[s].bytes);
+            l->interval_of[s] = add_interval(l, l->lifetimes[s].first, l->lifetimes[s].last,
+                                             graph->storages[s].bytes);
     }
     for (uint32_t u = 0; u < schedule->unit_count; u++) {
         const tni_claim *claim = schedule->units[u];
@@ -114,7 +123,8 @@ static void make_intervals(layout *l)
             const tni_value *out = &graph->values[graph->nodes[claim->nodes[i]].output];
             if (out->base != TNP_NONE || !needs_bytes(l, out->storage))
                 continue;
-            uint32_t made = add_interval(l, u, l->lifetimes[out->storage].last, graph->storages[out->storage].bytes);
+            uint32_t made = add_interval(l, u, l->lifetimes[out->storage].last,
+                                         graph->storages[out->storage].bytes);
             l->interval_of[out->storage] = made;
             find_in_place(l, claim, u, graph->nodes[claim->nodes[i]].output, &l->intervals[made]);
         }
@@ -142,13 +152,16 @@ static bool take_tables(layout *l, tni_arena *scratch)
     l->scratch_of = none_array(scratch, units);
     l->is_taken = tni_arena_take_array(scratch, (size_t)storages + units, sizeof *l->is_taken);
     l->intervals = tni_arena_take_array(scratch, (size_t)storages + units, sizeof *l->intervals);
-    return l->lifetimes && l->is_output && l->is_transferred && l->interval_of && l->scratch_of && l->is_taken && l->intervals;
+    return l->lifetimes && l->is_output && l->is_transferred && l->interval_of && l->scratch_of &&
+           l->is_taken && l->intervals;
 }
 
-static void keep_offsets(const layout *l, const tni_plan *plan, uint64_t *by_storage, uint64_t *by_unit)
+static void keep_offsets(const layout *l, const tni_plan *plan, uint64_t *by_storage,
+                         uint64_t *by_unit)
 {
     for (uint32_t s = 0; s < l->compiled->graph->storage_count; s++)
-        by_storage[s] = l->interval_of[s] == TNP_NONE ? TNI_NO_OFFSET : plan->offsets[l->interval_of[s]];
+        by_storage[s] = l->interval_of[s] == TNP_NONE ? TNI_NO_OFFSET
+                                                      : plan->offsets[l->interval_of[s]];
     for (uint32_t u = 0; u < l->compiled->schedule.unit_count; u++)
         by_unit[u] = l->scratch_of[u] == TNP_NONE ? TNI_NO_OFFSET : plan->offsets[l->scratch_of[u]];
 }
@@ -159,15 +172,19 @@ static tn_status lay_out_lane(layout *l, tni_arena *scratch, tn_error *err)
     tni_plan plan;
     find_lifetimes(l);
     make_intervals(l);
-    tn_status status = tni_plan_pack(l->intervals, l->count, lane->memory.alignment_bytes, scratch, &plan, err);
+    tn_status status = tni_plan_pack(l->intervals, l->count, lane->memory.alignment_bytes, scratch,
+                                     &plan, err);
 #ifdef TN_CHECKED
     if (status == TN_OK)
-        status = tni_plan_validate(l->intervals, l->count, lane->memory.alignment_bytes, &plan, err);
+        status = tni_plan_validate(l->intervals, l->count, lane->memory.alignment_bytes, &plan,
+                                   err);
 #endif
     if (status != TN_OK)
         return status;
-    uint64_t *by_storage = tni_arena_take_array(&l->session->arena, l->compiled->graph->storage_count, sizeof *by_storage);
-    uint64_t *by_unit = tni_arena_take_array(&l->session->arena, l->compiled->schedule.unit_count, sizeof *by_unit);
+    uint64_t *by_storage = tni_arena_take_array(
+        &l->session->arena, l->compiled->graph->storage_count, sizeof *by_storage);
+    uint64_t *by_unit = tni_arena_take_array(&l->session->arena, l->compiled->schedule.unit_count,
+                                             sizeof *by_unit);
     if (!by_storage || !by_unit)
         return tni_fail_memory(err, "a memory plan", l->count * sizeof *by_storage);
     keep_offsets(l, &plan, by_storage, by_unit);
@@ -186,15 +203,20 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);
     tn_status status = TN_OK;
-    compiled->offsets = tni_arena_take_array(&session->arena, session->lane_count, sizeof *compiled->offsets);
-    compiled->scratch = tni_arena_take_array(&session->arena, session->lane_count, sizeof *compiled->scratch);
+    compiled->offsets = tni_arena_take_array(&session->arena, session->lane_count,
+                                             sizeof *compiled->offsets);
+    compiled->scratch = tni_arena_take_array(&session->arena, session->lane_count,
+                                             sizeof *compiled->scratch);
     if (!compiled->offsets || !compiled->scratch)
-        status = tni_fail_memory(err, "a memory plan", session->lane_count * sizeof *compiled->offsets);
+        status = tni_fail_memory(err, "a memory plan",
+                                 session->lane_count * sizeof *compiled->offsets);
     for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
         layout l = { .session = session, .compiled = compiled, .place = place };
-        status = take_tables(&l, &scratch) ? lay_out_lane(&l, &scratch, err)
-                                           : tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to plan a graph of %u values",
-                                                      compiled->graph->value_count);
+        status = take_tables(&l, &scratch)
+                     ? lay_out_lane(&l, &scratch, err)
+                     : tni_fail(err, TN_E_HOST_MEMORY,
+                                "not enough memory to plan a graph of %u values",
+                                compiled->graph->value_count);
     }
     tni_arena_finish(&scratch);
     return status;

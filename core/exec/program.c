@@ -16,35 +16,53 @@ typedef struct making {
     uint32_t binding_count;
 } making;
 
-// ---------------------------------------------------------------------------------------------------------- compile
+// ----------------------------------------------------------------------------------------- compile
 
 static bool make_unit(const making *m, const tni_claim *claim, tnp_claim *unit)
 {
     uint32_t *nodes = tni_arena_take_array(m->scratch, claim->node_count, sizeof *nodes);
-    tnp_in_place *in_place = tni_arena_take_array(m->scratch, claim->in_place_count, sizeof *in_place);
+    tnp_in_place *in_place = tni_arena_take_array(m->scratch, claim->in_place_count,
+                                                  sizeof *in_place);
     tnp_pack *packs = tni_arena_take_array(m->scratch, claim->pack_count, sizeof *packs);
-    const tnp_pack **pack_pointers = tni_arena_take_array(m->scratch, claim->pack_count, sizeof *pack_pointers);
+    const tnp_pack **pack_pointers = tni_arena_take_array(m->scratch, claim->pack_count,
+                                                          sizeof *pack_pointers);
     if (!nodes || !in_place || !packs || !pack_pointers)
         return false;
     for (uint32_t i = 0; i < claim->node_count; i++)
         nodes[i] = m->slice.slice_node[claim->nodes[i]];
     for (uint32_t i = 0; i < claim->in_place_count; i++)
-        in_place[i] = (tnp_in_place){ m->slice.slice_value[claim->in_place[i].output], m->slice.slice_value[claim->in_place[i].input] };
+        in_place[i] = (tnp_in_place){ m->slice.slice_value[claim->in_place[i].output],
+                                      m->slice.slice_value[claim->in_place[i].input] };
     for (uint32_t i = 0; i < claim->pack_count; i++) {
         const tni_pack *pack = &claim->packs[i];
-        packs[i] = (tnp_pack){ .size = sizeof packs[i], .flags = pack->flags, .value = m->slice.slice_value[pack->value],
-                               .layout = pack->layout, .group_rows = pack->group_rows, .group_bytes = pack->group_bytes };
+        packs[i] = (tnp_pack){ .size = sizeof packs[i],
+                               .flags = pack->flags,
+                               .value = m->slice.slice_value[pack->value],
+                               .layout = pack->layout,
+                               .group_rows = pack->group_rows,
+                               .group_bytes = pack->group_bytes };
         pack_pointers[i] = &packs[i];
     }
     *unit = (tnp_claim){
-        .size = sizeof *unit, .flags = claim->flags, .node_count = claim->node_count, .in_place_count = claim->in_place_count,
-        .pack_count = claim->pack_count, .nodes = nodes, .in_place = in_place, .packs = pack_pointers, .name = claim->name,
-        .cost_ns = claim->cost_ns, .scratch_bytes = claim->scratch_bytes, .resident_bytes = claim->resident_bytes, .tag = claim->tag,
+        .size = sizeof *unit,
+        .flags = claim->flags,
+        .node_count = claim->node_count,
+        .in_place_count = claim->in_place_count,
+        .pack_count = claim->pack_count,
+        .nodes = nodes,
+        .in_place = in_place,
+        .packs = pack_pointers,
+        .name = claim->name,
+        .cost_ns = claim->cost_ns,
+        .scratch_bytes = claim->scratch_bytes,
+        .resident_bytes = claim->resident_bytes,
+        .tag = claim->tag,
     };
     return true;
 }
 
-// The nodes of the segment, ascending, and its units in the order they run, in indices of the slice.
+// The nodes of the segment, ascending, and its units in the order they run, in indices of the
+// slice.
 static tn_status make_slice(making *m, tn_error *err)
 {
     const tn_graph *graph = m->compiled->graph;
@@ -58,7 +76,8 @@ static tn_status make_slice(making *m, tn_error *err)
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (schedule->steps[n] >= first && schedule->steps[n] < end)
             nodes[count++] = n;
-    tn_status status = tni_slice_make(graph, nodes, count, m->lane->device->info.update_bytes, m->scratch, &m->slice, err);
+    tn_status status = tni_slice_make(graph, nodes, count, m->lane->device->info.update_bytes,
+                                      m->scratch, &m->slice, err);
     for (uint32_t u = 0; u < m->segment->unit_count && status == TN_OK; u++) {
         m->units[u] = &units[u];
         if (!make_unit(m, schedule->units[first + u], &units[u]))
@@ -70,17 +89,27 @@ static tn_status make_slice(making *m, tn_error *err)
 static tn_status compile(const making *m, tni_program *program, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
-    tnp_compile what = { .size = sizeof what, .unit_count = m->segment->unit_count, .slice = &m->slice.slice, .units = m->units };
-    tnp_status status = m->lane->table->compile(m->lane->opened, &what, &program->program, &plugin_error);
+    tnp_compile what = { .size = sizeof what,
+                         .unit_count = m->segment->unit_count,
+                         .slice = &m->slice.slice,
+                         .units = m->units };
+    tnp_status status = m->lane->table->compile(m->lane->opened, &what, &program->program,
+                                                &plugin_error);
     return status == TNP_OK ? TN_OK : tni_lane_fail(m->lane, "compile", status, &plugin_error, err);
 }
 
-// ------------------------------------------------------------------------------------------------------------- bind
+// -------------------------------------------------------------------------------------------- bind
 
-static void add_binding(making *m, uint32_t kind, uint32_t index, uint32_t part, tnp_buffer *buffer, uint64_t offset, uint64_t bytes)
+static void add_binding(making *m, uint32_t kind, uint32_t index, uint32_t part, tnp_buffer *buffer,
+                        uint64_t offset, uint64_t bytes)
 {
-    m->bindings[m->binding_count++] = (tnp_binding){ .size = sizeof(tnp_binding), .kind = kind, .index = index, .part = part,
-                                                     .buffer = buffer, .offset = offset, .bytes = bytes };
+    m->bindings[m->binding_count++] = (tnp_binding){ .size = sizeof(tnp_binding),
+                                                     .kind = kind,
+                                                     .index = index,
+                                                     .part = part,
+                                                     .buffer = buffer,
+                                                     .offset = offset,
+                                                     .bytes = bytes };
 }
 
 static tn_status bind_storages(making *m, tn_error *err)
@@ -89,12 +118,14 @@ static tn_status bind_storages(making *m, tn_error *err)
     uint32_t place = m->segment->place;
     for (uint32_t i = 0; i < m->slice.slice.storage_count; i++) {
         uint32_t storage = m->slice.graph_storage[i];
-        uint64_t bytes = graph->storages[storage].bytes, offset = m->compiled->offsets[place][storage];
+        uint64_t bytes = graph->storages[storage].bytes,
+                 offset = m->compiled->offsets[place][storage];
         tni_source source = graph->values[graph->storages[storage].owner].source;
         if (bytes == 0)
             continue;
         if (source == TNI_STATE) {
-            add_binding(m, TNP_BIND_STORAGE, i, 0, m->session->states[m->compiled->state_of[storage]].buffer, 0, bytes);
+            add_binding(m, TNP_BIND_STORAGE, i, 0,
+                        m->session->states[m->compiled->state_of[storage]].buffer, 0, bytes);
         } else if (source == TNI_WEIGHT) {
             tnp_buffer *buffer;
             tn_status status = tni_weight_resident(m->session, place, graph, storage, &buffer, err);
@@ -114,12 +145,15 @@ static tn_status bind_units(making *m, tn_error *err)
     for (uint32_t u = 0; u < m->segment->unit_count; u++) {
         const tni_claim *claim = m->compiled->schedule.units[m->segment->first_unit + u];
         if (claim->scratch_bytes)
-            add_binding(m, TNP_BIND_SCRATCH, u, 0, m->lane->arena, m->compiled->scratch[place][m->segment->first_unit + u], claim->scratch_bytes);
+            add_binding(m, TNP_BIND_SCRATCH, u, 0, m->lane->arena,
+                        m->compiled->scratch[place][m->segment->first_unit + u],
+                        claim->scratch_bytes);
         for (uint32_t k = 0; k < claim->pack_count; k++) {
             tnp_buffer *buffer;
             if (claim->packs[k].flags & TNP_PACK_BAKED)
                 continue;
-            tn_status status = tni_weight_packed(m->session, place, m->compiled->graph, &claim->packs[k], &buffer, err);
+            tn_status status = tni_weight_packed(m->session, place, m->compiled->graph,
+                                                 &claim->packs[k], &buffer, err);
             if (status != TN_OK)
                 return status;
             add_binding(m, TNP_BIND_PACKED, u, k, buffer, 0, claim->packs[k].bytes);
@@ -145,12 +179,15 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
     for (uint32_t i = 0; i < m->binding_count; i++)
         pointers[i] = &m->bindings[i];
     tnp_error plugin_error = tni_plugin_error();
-    tnp_bind what = { .size = sizeof what, .binding_count = m->binding_count, .bindings = pointers };
-    tnp_status answer = m->lane->table->bind(program->program, &what, &program->bound, &plugin_error);
+    tnp_bind what = { .size = sizeof what,
+                      .binding_count = m->binding_count,
+                      .bindings = pointers };
+    tnp_status answer = m->lane->table->bind(program->program, &what, &program->bound,
+                                             &plugin_error);
     return answer == TNP_OK ? TN_OK : tni_lane_fail(m->lane, "bind", answer, &plugin_error, err);
 }
 
-// ------------------------------------------------------------------------------------------------------------ inputs
+// ------------------------------------------------------------------------------------------ inputs
 
 // What must be sent before each run: small inputs as updates, large ones as copies.
 static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
@@ -168,8 +205,9 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
         if (graph->values[graph->storages[storage].owner].source != TNI_INPUT || bytes == 0)
             continue;
         if (tni_comes_at_submit(graph, storage, m->lane->device->info.update_bytes))
-            program->updates[program->update_count++] =
-                (tnp_update){ .storage = i, .bytes = (uint32_t)bytes, .data = m->compiled->staging[storage] };
+            program->updates[program->update_count++] = (tnp_update){
+                .storage = i, .bytes = (uint32_t)bytes, .data = m->compiled->staging[storage]
+            };
         else
             program->fed[program->fed_count++] = storage;
     }
@@ -187,7 +225,8 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
 {
     const tn_graph *graph = compiled->graph;
     uint64_t most = 0;
-    compiled->staging = tni_arena_take_array(&session->arena, graph->storage_count, sizeof *compiled->staging);
+    compiled->staging = tni_arena_take_array(&session->arena, graph->storage_count,
+                                             sizeof *compiled->staging);
     for (uint32_t s = 0; s < graph->storage_count && compiled->staging; s++)
         if (graph->values[graph->storages[s].owner].source == TNI_INPUT) {
             compiled->staging[s] = tni_arena_take(&session->arena, graph->storages[s].bytes);
@@ -208,16 +247,22 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     const tni_schedule *schedule = &compiled->schedule;
-    compiled->programs = tni_arena_take_array(&session->arena, schedule->segment_count, sizeof *compiled->programs);
+    compiled->programs = tni_arena_take_array(&session->arena, schedule->segment_count,
+                                              sizeof *compiled->programs);
     if (!compiled->programs)
-        return tni_fail_memory(err, "programs", schedule->segment_count * sizeof *compiled->programs);
+        return tni_fail_memory(err, "programs",
+                               schedule->segment_count * sizeof *compiled->programs);
     tn_status status = make_staging(session, compiled, err);
     for (uint32_t s = 0; s < schedule->segment_count && status == TN_OK; s++) {
         tni_arena scratch;
         tni_arena_init(&scratch, &session->arena.allocator);
         const tni_segment *segment = &schedule->segments[s];
         tni_program *program = &compiled->programs[s];
-        making m = { .session = session, .compiled = compiled, .segment = segment, .lane = &session->lanes[segment->place], .scratch = &scratch };
+        making m = { .session = session,
+                     .compiled = compiled,
+                     .segment = segment,
+                     .lane = &session->lanes[segment->place],
+                     .scratch = &scratch };
         program->place = segment->place;
         find_own_transfers(schedule, s, program);
         status = make_slice(&m, err);

@@ -1,7 +1,8 @@
 // run.c: one run of one graph. Nothing here allocates, builds or plans.
 //
-// Segments run one after another: what a segment needs from another device is copied through host memory first. Work on
-// one device is ordered by its queue, so the host waits only before it copies out, and at the end.
+// Segments run one after another: what a segment needs from another device is copied through host
+// memory first. Work on one device is ordered by its queue, so the host waits only before it copies
+// out, and at the end.
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,10 +10,12 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
-static tn_status find_graph(tn_session *session, uint32_t graph, tn_value value, const char *what, const tni_value **out_value, tn_error *err)
+static tn_status find_graph(tn_session *session, uint32_t graph, tn_value value, const char *what,
+                            const tni_value **out_value, tn_error *err)
 {
     if (graph >= session->graph_count)
-        return tni_fail(err, TN_E_ARG, "%s: there is no graph %u, the session has %u", what, graph, session->graph_count);
+        return tni_fail(err, TN_E_ARG, "%s: there is no graph %u, the session has %u", what, graph,
+                        session->graph_count);
     const tn_graph *g = session->graphs[graph].graph;
     if (value.generation != g->generation || value.index >= g->value_count)
         return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what, graph);
@@ -20,47 +23,65 @@ static tn_status find_graph(tn_session *session, uint32_t graph, tn_value value,
     return TN_OK;
 }
 
-static tn_status take_feeds(tn_session *session, uint32_t graph, const tn_feed *feeds, uint32_t count, tn_error *err)
+static tn_status take_feeds(tn_session *session, uint32_t graph, const tn_feed *feeds,
+                            uint32_t count, tn_error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         const tni_value *value = NULL;
-        tn_status status = find_graph(session, graph, feeds[i].input, "tn_session_run", &value, err);
+        tn_status status = find_graph(session, graph, feeds[i].input, "tn_session_run", &value,
+                                      err);
         if (status != TN_OK)
             return status;
         uint64_t room = session->graphs[graph].graph->storages[value->storage].bytes;
         if (value->source != TNI_INPUT)
             return tni_fail(err, TN_E_ARG, "tn_session_run: '%s' is no input", value->name);
         if (feeds[i].bytes > room || (feeds[i].bytes && !feeds[i].data))
-            return tni_fail(err, TN_E_ARG, "tn_session_run: %" PRIu64 " bytes are given for '%s', it has %" PRIu64, feeds[i].bytes, value->name, room);
+            return tni_fail(err, TN_E_ARG,
+                            "tn_session_run: %" PRIu64 " bytes are given for '%s', it has %" PRIu64,
+                            feeds[i].bytes, value->name, room);
     }
     for (uint32_t i = 0; i < count; i++) {
         const tni_compiled *compiled = &session->graphs[graph];
         if (feeds[i].bytes)
-            memcpy(compiled->staging[compiled->graph->values[feeds[i].input.index].storage], feeds[i].data, feeds[i].bytes);
+            memcpy(compiled->staging[compiled->graph->values[feeds[i].input.index].storage],
+                   feeds[i].data, feeds[i].bytes);
     }
     return TN_OK;
 }
 
-static tn_status transfer(tn_session *session, const tni_compiled *compiled, const tni_transfer *move, tn_error *err)
+static tn_status transfer(tn_session *session, const tni_compiled *compiled,
+                          const tni_transfer *move, tn_error *err)
 {
     tni_lane *from = &session->lanes[move->from], *to = &session->lanes[move->to];
     uint64_t bytes = compiled->graph->storages[move->storage].bytes;
-    tnp_copy out = { .size = sizeof out, .from_buffer = from->arena, .from_offset = compiled->offsets[move->from][move->storage],
-                     .to_host = compiled->transfer_bytes, .bytes = bytes, .rows = 1 };
-    tnp_copy in = { .size = sizeof in, .to_buffer = to->arena, .to_offset = compiled->offsets[move->to][move->storage],
-                    .from_host = compiled->transfer_bytes, .bytes = bytes, .rows = 1 };
+    tnp_copy out = { .size = sizeof out,
+                     .from_buffer = from->arena,
+                     .from_offset = compiled->offsets[move->from][move->storage],
+                     .to_host = compiled->transfer_bytes,
+                     .bytes = bytes,
+                     .rows = 1 };
+    tnp_copy in = { .size = sizeof in,
+                    .to_buffer = to->arena,
+                    .to_offset = compiled->offsets[move->to][move->storage],
+                    .from_host = compiled->transfer_bytes,
+                    .bytes = bytes,
+                    .rows = 1 };
     tn_status status = tni_lane_copy(from, &out, err);
     return status == TN_OK ? tni_lane_copy(to, &in, err) : status;
 }
 
-static tn_status feed_large(tn_session *session, const tni_compiled *compiled, const tni_program *program, tn_error *err)
+static tn_status feed_large(tn_session *session, const tni_compiled *compiled,
+                            const tni_program *program, tn_error *err)
 {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < program->fed_count && status == TN_OK; i++) {
         uint32_t storage = program->fed[i];
-        tnp_copy in = { .size = sizeof in, .to_buffer = session->lanes[program->place].arena,
-                        .to_offset = compiled->offsets[program->place][storage], .from_host = compiled->staging[storage],
-                        .bytes = compiled->graph->storages[storage].bytes, .rows = 1 };
+        tnp_copy in = { .size = sizeof in,
+                        .to_buffer = session->lanes[program->place].arena,
+                        .to_offset = compiled->offsets[program->place][storage],
+                        .from_host = compiled->staging[storage],
+                        .bytes = compiled->graph->storages[storage].bytes,
+                        .rows = 1 };
         status = tni_lane_copy(&session->lanes[program->place], &in, err);
     }
     return status;
@@ -71,9 +92,15 @@ static tn_status submit(tn_session *session, const tni_program *program, tn_erro
     tni_lane *lane = &session->lanes[program->place];
     tnp_error plugin_error = tni_plugin_error();
     tnp_point point = { lane->semaphore, lane->signal + 1 };
-    tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &point, .run = session->run };
-    tnp_submit work = { .size = sizeof work, .flags = TNP_SUBMIT_INLINE, .update_count = program->update_count,
-                        .updates = program->updates, .sync = &sync, .bound = program->bound };
+    tnp_sync sync = {
+        .size = sizeof sync, .signal_count = 1, .signals = &point, .run = session->run
+    };
+    tnp_submit work = { .size = sizeof work,
+                        .flags = TNP_SUBMIT_INLINE,
+                        .update_count = program->update_count,
+                        .updates = program->updates,
+                        .sync = &sync,
+                        .bound = program->bound };
     const tnp_submit *works[] = { &work };
     tnp_status status = lane->table->queue_submit(lane->queue, works, 1, &plugin_error);
     if (status == TNP_E_BUSY) {   // what was taken before must end first
@@ -88,20 +115,24 @@ static tn_status submit(tn_session *session, const tni_program *program, tn_erro
     return TN_OK;
 }
 
-static tn_status run_segment(tn_session *session, const tni_compiled *compiled, const tni_program *program, tn_error *err)
+static tn_status run_segment(tn_session *session, const tni_compiled *compiled,
+                             const tni_program *program, tn_error *err)
 {
     tn_status status = TN_OK;
     for (uint32_t t = 0; t < program->transfer_count && status == TN_OK; t++)
-        status = transfer(session, compiled, &compiled->schedule.transfers[program->first_transfer + t], err);
+        status = transfer(session, compiled,
+                          &compiled->schedule.transfers[program->first_transfer + t], err);
     if (status == TN_OK)
         status = feed_large(session, compiled, program, err);
     return status == TN_OK ? submit(session, program, err) : status;
 }
 
-tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *feeds, uint32_t feed_count, tn_error *err)
+tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *feeds,
+                         uint32_t feed_count, tn_error *err)
 {
     if (graph >= session->graph_count)
-        return tni_fail(err, TN_E_ARG, "tn_session_run: there is no graph %u, the session has %u", graph, session->graph_count);
+        return tni_fail(err, TN_E_ARG, "tn_session_run: there is no graph %u, the session has %u",
+                        graph, session->graph_count);
     const tni_compiled *compiled = &session->graphs[graph];
     tn_status status = take_feeds(session, graph, feeds, feed_count, err);
     if (status != TN_OK)
@@ -116,10 +147,11 @@ tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *fee
     return status;
 }
 
-// ------------------------------------------------------------------------------------------------------------- read
+// -------------------------------------------------------------------------------------------- read
 
 // Where the host can read the bytes of a storage; NULL = only by a copy.
-static const unsigned char *host_bytes(const tn_session *session, const tni_compiled *compiled, uint32_t storage, uint32_t place)
+static const unsigned char *host_bytes(const tn_session *session, const tni_compiled *compiled,
+                                       uint32_t storage, uint32_t place)
 {
     const tni_value *owner = &compiled->graph->values[compiled->graph->storages[storage].owner];
     if (owner->source == TNI_INPUT)
@@ -132,7 +164,8 @@ static const unsigned char *host_bytes(const tn_session *session, const tni_comp
     return arena ? arena + compiled->offsets[place][storage] : NULL;
 }
 
-// The longest run of the value's bytes from `dim` 0 up that is contiguous; *out_dims: how many dims it spans.
+// The longest run of the value's bytes from `dim` 0 up that is contiguous; *out_dims: how many dims
+// it spans.
 static uint64_t contiguous_run(const tni_value *value, uint32_t *out_dims)
 {
     const tni_dtype *type = tni_dtype_find(value->dtype);
@@ -149,8 +182,9 @@ static uint64_t contiguous_run(const tni_value *value, uint32_t *out_dims)
 }
 
 // Copies piece after piece until `bytes` are there; index counts through the dims that are strided.
-static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base, const unsigned char *host, const tni_value *value,
-                        unsigned char *to, uint64_t bytes, tn_error *err)
+static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base,
+                        const unsigned char *host, const tni_value *value, unsigned char *to,
+                        uint64_t bytes, tn_error *err)
 {
     uint32_t inner;
     uint64_t run = contiguous_run(value, &inner);
@@ -161,20 +195,29 @@ static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base, const
         uint64_t piece = run < bytes ? run : bytes, offset = value->offset;
         for (uint32_t d = inner; d < TN_MAX_DIMS; d++)
             offset += (uint64_t)(index[d] * value->strides[d]);
-        tnp_copy out = { .size = sizeof out, .from_buffer = buffer, .from_offset = base + offset, .to_host = to, .bytes = piece, .rows = 1 };
+        tnp_copy out = { .size = sizeof out,
+                         .from_buffer = buffer,
+                         .from_offset = base + offset,
+                         .to_host = to,
+                         .bytes = piece,
+                         .rows = 1 };
         if (host)
             memcpy(to, host + offset, piece);
         else
             status = tni_lane_copy(lane, &out, err);
         to += piece;
         bytes -= piece;
-        for (uint32_t d = inner; d < TN_MAX_DIMS && ++index[d] == (d ? value->dims[d] : value->dims[d] / type->block_elements); d++)
+        for (uint32_t d = inner;
+             d < TN_MAX_DIMS &&
+             ++index[d] == (d ? value->dims[d] : value->dims[d] / type->block_elements);
+             d++)
             index[d] = 0;
     }
     return status;
 }
 
-tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to, uint64_t bytes, tn_error *err)
+tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to,
+                          uint64_t bytes, tn_error *err)
 {
     const tni_value *value = NULL;
     tn_status status = find_graph(session, graph, output, "tn_session_read", &value, err);
@@ -189,17 +232,22 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
     if (status != TN_OK)
         return status;
     if (!is_output)
-        return tni_fail(err, TN_E_ARG, "tn_session_read: '%s' is no output of graph %u", value->name, graph);
+        return tni_fail(err, TN_E_ARG, "tn_session_read: '%s' is no output of graph %u",
+                        value->name, graph);
     if (bytes > info.bytes || (bytes && !to))
-        return tni_fail(err, TN_E_ARG, "tn_session_read: %" PRIu64 " bytes are asked of '%s', it has %" PRIu64, bytes, value->name, info.bytes);
+        return tni_fail(err, TN_E_ARG,
+                        "tn_session_read: %" PRIu64 " bytes are asked of '%s', it has %" PRIu64,
+                        bytes, value->name, info.bytes);
     if (bytes == 0)
         return TN_OK;
     uint32_t maker = compiled->graph->values[compiled->graph->storages[value->storage].owner].node;
     uint32_t state = compiled->state_of[value->storage];
-    uint32_t place = state != TNP_NONE ? session->states[state].place : maker == TNP_NONE ? 0 : compiled->schedule.places[maker];
+    uint32_t place = state != TNP_NONE   ? session->states[state].place
+                     : maker == TNP_NONE ? 0
+                                         : compiled->schedule.places[maker];
     tni_lane *lane = &session->lanes[place];
     bool is_in_arena = state == TNP_NONE && maker != TNP_NONE;
     return gather(lane, state != TNP_NONE ? session->states[state].buffer : lane->arena,
-                  is_in_arena ? compiled->offsets[place][value->storage] : 0, host_bytes(session, compiled, value->storage, place), value,
-                  to, bytes, err);
+                  is_in_arena ? compiled->offsets[place][value->storage] : 0,
+                  host_bytes(session, compiled, value->storage, place), value, to, bytes, err);
 }

@@ -1,5 +1,5 @@
-// session.c: from graphs to a session, phase by phase. What a phase made is given back by tn_session_destroy, however far
-// creation came.
+// session.c: from graphs to a session, phase by phase. What a phase made is given back by
+// tn_session_destroy, however far creation came.
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -7,9 +7,10 @@
 #include "base/integer.h"
 #include "exec/exec_internal.h"
 
-// ---------------------------------------------------------------------------------------------------------- devices
+// ----------------------------------------------------------------------------------------- devices
 
-static tn_status open_given(tn_session *session, tn_device *const *devices, uint32_t count, tn_error *err)
+static tn_status open_given(tn_session *session, tn_device *const *devices, uint32_t count,
+                            tn_error *err)
 {
     session->lane_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -24,7 +25,8 @@ static tn_status open_given(tn_session *session, tn_device *const *devices, uint
     return TN_OK;
 }
 
-// No device is left: what the last one said, or why the first plugin that was meant for here is out.
+// No device is left: what the last one said, or why the first plugin that was meant for here is
+// out.
 static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last, tn_error *err)
 {
     if (last->status != TN_OK)
@@ -33,9 +35,11 @@ static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last,
         tn_plugin_info info = { .size = sizeof info };
         tn_runtime_plugin(runtime, i, &info);
         if (*info.name && info.state != TN_PLUGIN_LOADED)
-            return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s", info.name, info.reason);
+            return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s",
+                            info.name, info.reason);
     }
-    return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: no plugin offers one, see tenon plugins --why");
+    return tni_fail(err, TN_E_NOT_FOUND,
+                    "no device can be used: no plugin offers one, see tenon plugins --why");
 }
 
 // Every device that is not software; one that cannot be opened is passed over with a warning.
@@ -50,21 +54,24 @@ static tn_status open_default(tn_session *session, tn_error *err)
         if (tni_lane_open(&session->lanes[session->lane_count], device, &last) == TN_OK)
             session->lane_count++;
         else
-            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s is not used: %s", device->name, last.text);
+            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s is not used: %s",
+                         device->name, last.text);
     }
     return session->lane_count ? TN_OK : fail_no_device(session->runtime, &last, err);
 }
 
 static tn_status open_lanes(tn_session *session, const tn_session_options *options, tn_error *err)
 {
-    uint32_t most = options->device_count ? options->device_count : tn_runtime_device_count(session->runtime);
+    uint32_t most = options->device_count ? options->device_count
+                                          : tn_runtime_device_count(session->runtime);
     session->lanes = tni_arena_take_array(&session->arena, most, sizeof *session->lanes);
     if (!session->lanes)
         return tni_fail_memory(err, "a session", most * sizeof *session->lanes);
-    return options->device_count ? open_given(session, options->devices, options->device_count, err) : open_default(session, err);
+    return options->device_count ? open_given(session, options->devices, options->device_count, err)
+                                 : open_default(session, err);
 }
 
-// ----------------------------------------------------------------------------------------------------------- phases
+// ------------------------------------------------------------------------------------------ phases
 
 static tn_device *const *device_list(tn_session *session)
 {
@@ -74,7 +81,8 @@ static tn_device *const *device_list(tn_session *session)
     return list;
 }
 
-static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *graphs, tn_error *err)
+static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *graphs,
+                                   tn_error *err)
 {
     tn_status status = tni_states_collect(session, graphs, err);
     tn_device *const *devices = device_list(session);
@@ -113,8 +121,8 @@ static tn_status make_queues(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
-// Before anything is allocated: what the session will need of each lane's memory against what is free, so that a machine
-// which promises more than it has does not find out later.
+// Before anything is allocated: what the session will need of each lane's memory against what is
+// free, so that a machine which promises more than it has does not find out later.
 static tn_status check_memory(const tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
@@ -125,8 +133,11 @@ static tn_status check_memory(const tn_session *session, tn_error *err)
             if (session->states[s].place == i)
                 fits = tni_add_u64(needed, session->states[s].bytes, &needed);
         if (!fits || (free_bytes && needed > free_bytes))
-            return tni_fail(err, TN_E_DEVICE_MEMORY, "%s: %" PRIu64 " bytes are needed for states and the arena, %" PRIu64 " are free: "
-                            "a shorter context or smaller types need less", lane->device->name, fits ? needed : UINT64_MAX, free_bytes);
+            return tni_fail(err, TN_E_DEVICE_MEMORY,
+                            "%s: %" PRIu64 " bytes are needed for states and the arena, %" PRIu64
+                            " are free: "
+                            "a shorter context or smaller types need less",
+                            lane->device->name, fits ? needed : UINT64_MAX, free_bytes);
     }
     return TN_OK;
 }
@@ -137,14 +148,16 @@ static tn_status allocate_arenas(tn_session *session, tn_error *err)
         tni_lane *lane = &session->lanes[i];
         if (lane->arena_bytes == 0)   // no segment here: nothing is allocated
             continue;
-        tn_status status = tni_lane_allocate(lane, lane->arena_bytes, "the arena", &lane->arena, &lane->arena_map, err);
+        tn_status status = tni_lane_allocate(lane, lane->arena_bytes, "the arena", &lane->arena,
+                                             &lane->arena_map, err);
         if (status != TN_OK)
             return status;
     }
     return TN_OK;
 }
 
-static tn_status make(tn_session *session, const tn_graph *const *graphs, const tn_session_options *options, tn_error *err)
+static tn_status make(tn_session *session, const tn_graph *const *graphs,
+                      const tn_session_options *options, tn_error *err)
 {
     tn_status status = open_lanes(session, options, err);
     if (status == TN_OK)
@@ -162,20 +175,24 @@ static tn_status make(tn_session *session, const tn_graph *const *graphs, const 
     return status;
 }
 
-tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
-                            const tn_session_options *given, tn_session **out_session, tn_error *err)
+tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
+                            uint32_t graph_count, const tn_session_options *given,
+                            tn_session **out_session, tn_error *err)
 {
     tn_session_options options = { .size = sizeof options };
     *out_session = NULL;
     if (given && !TNP_TAKE(&options, given))
-        return tni_fail(err, TN_E_UNSUPPORTED, "tn_session_create: its options have fields set that this release does not know");
+        return tni_fail(
+            err, TN_E_UNSUPPORTED,
+            "tn_session_create: its options have fields set that this release does not know");
     if (graph_count == 0)
         return tni_fail(err, TN_E_ARG, "tn_session_create: no graph is given");
     for (uint32_t g = 0; g < graph_count; g++)
         if (!graphs[g]->is_finished)
             return tni_fail(err, TN_E_GRAPH, "tn_session_create: graph %u is not finished", g);
 
-    tn_allocator allocator = options.allocator ? *options.allocator : *tni_runtime_allocator(runtime);
+    tn_allocator allocator = options.allocator ? *options.allocator
+                                               : *tni_runtime_allocator(runtime);
     tn_session *session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
     if (!session)
         return tni_fail_memory(err, "a session", sizeof *session);
@@ -184,7 +201,8 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs, 
     session->graphs = tni_arena_take_array(&session->arena, graph_count, sizeof *session->graphs);
     session->graph_count = session->graphs ? graph_count : 0;
     tn_status status = session->graphs ? make(session, graphs, &options, err)
-                                       : tni_fail_memory(err, "a session", graph_count * sizeof *session->graphs);
+                                       : tni_fail_memory(err, "a session",
+                                                         graph_count * sizeof *session->graphs);
     if (status != TN_OK) {
         tn_session_destroy(session);
         return status;
@@ -219,7 +237,8 @@ tn_status tn_session_reset(tn_session *session, tn_error *err)
 
 void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
 {
-    tn_memory_report report = { .size = sizeof report, .weight_mapped_bytes = session->weight_mapped_bytes,
+    tn_memory_report report = { .size = sizeof report,
+                                .weight_mapped_bytes = session->weight_mapped_bytes,
                                 .weight_copied_bytes = session->weight_copied_bytes };
     for (uint32_t g = 0; g < session->graph_count; g++)
         report.segment_count += session->graphs[g].schedule.segment_count;

@@ -1,5 +1,5 @@
-// states.c: bytes kept between runs. Graphs of one session that have a state of the same name share it, so it lives on one
-// device: the one that the first graph puts it on.
+// states.c: bytes kept between runs. Graphs of one session that have a state of the same name share
+// it, so it lives on one device: the one that the first graph puts it on.
 #include <string.h>
 
 #include "base/error.h"
@@ -32,10 +32,16 @@ static tn_status collect(tn_session *session, tni_compiled *compiled, tn_error *
         tni_state *state = find_state(session, value->name);
         if (!state) {
             state = &session->states[session->state_count++];
-            *state = (tni_state){ .name = value->name, .dtype = value->dtype, .bytes = graph->storages[s].bytes, .place = TNP_NONE };
+            *state = (tni_state){ .name = value->name,
+                                  .dtype = value->dtype,
+                                  .bytes = graph->storages[s].bytes,
+                                  .place = TNP_NONE };
             memcpy(state->dims, value->dims, sizeof state->dims);
-        } else if (state->dtype != value->dtype || memcmp(state->dims, value->dims, sizeof state->dims) != 0) {
-            return tni_fail(err, TN_E_GRAPH, "state '%s' differs in type or dims between the graphs of the session", value->name);
+        } else if (state->dtype != value->dtype ||
+                   memcmp(state->dims, value->dims, sizeof state->dims) != 0) {
+            return tni_fail(err, TN_E_GRAPH,
+                            "state '%s' differs in type or dims between the graphs of the session",
+                            value->name);
         }
         compiled->state_of[s] = (uint32_t)(state - session->states);
     }
@@ -53,9 +59,11 @@ tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs,
     for (uint32_t g = 0; g < session->graph_count; g++) {
         tni_compiled *compiled = &session->graphs[g];
         compiled->graph = graphs[g];
-        compiled->state_of = tni_arena_take_array(&session->arena, graphs[g]->storage_count, sizeof *compiled->state_of);
+        compiled->state_of = tni_arena_take_array(&session->arena, graphs[g]->storage_count,
+                                                  sizeof *compiled->state_of);
         if (!compiled->state_of)
-            return tni_fail_memory(err, "a table of states", graphs[g]->storage_count * sizeof *compiled->state_of);
+            return tni_fail_memory(err, "a table of states",
+                                   graphs[g]->storage_count * sizeof *compiled->state_of);
         tn_status status = collect(session, compiled, err);
         if (status != TN_OK)
             return status;
@@ -71,22 +79,26 @@ static void note_places(tn_session *session, const tni_compiled *compiled)
         const tni_node *node = &graph->nodes[n];
         for (uint32_t i = 0; i <= node->input_count; i++) {
             uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
-            uint32_t state = value == TNP_NONE ? TNP_NONE : compiled->state_of[graph->values[value].storage];
+            uint32_t state = value == TNP_NONE ? TNP_NONE
+                                               : compiled->state_of[graph->values[value].storage];
             if (state != TNP_NONE)
                 session->states[state].place = compiled->schedule.places[n];
         }
     }
 }
 
-tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled, tn_device *const *devices, tn_error *err)
+tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled,
+                              tn_device *const *devices, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
     uint32_t *pins = tni_arena_take_array(&session->arena, graph->storage_count, sizeof *pins);
     if (!pins)
         return tni_fail_memory(err, "a table of states", graph->storage_count * sizeof *pins);
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        pins[s] = compiled->state_of[s] == TNP_NONE ? TNP_NONE : session->states[compiled->state_of[s]].place;
-    tn_status status = tni_schedule_make(graph, devices, session->lane_count, pins, &session->arena, &compiled->schedule, err);
+        pins[s] = compiled->state_of[s] == TNP_NONE ? TNP_NONE
+                                                    : session->states[compiled->state_of[s]].place;
+    tn_status status = tni_schedule_make(graph, devices, session->lane_count, pins, &session->arena,
+                                         &compiled->schedule, err);
     if (status == TN_OK)
         note_places(session, compiled);
     return status;
@@ -98,7 +110,9 @@ static tn_status clear(tn_session *session, tni_state *state, tn_error *err)
         memset(state->map, 0, state->bytes);
         return TN_OK;
     }
-    tnp_copy zeros = { .size = sizeof zeros, .to_buffer = state->buffer, .bytes = state->bytes, .rows = 1 };
+    tnp_copy zeros = {
+        .size = sizeof zeros, .to_buffer = state->buffer, .bytes = state->bytes, .rows = 1
+    };
     return tni_lane_copy(&session->lanes[state->place], &zeros, err);
 }
 
@@ -110,7 +124,8 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err)
             state->place = 0;
         if (state->bytes == 0)
             continue;
-        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes, state->name, &state->buffer, &state->map, err);
+        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes,
+                                             state->name, &state->buffer, &state->map, err);
         if (status != TN_OK)
             return status;
     }
@@ -120,7 +135,8 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err)
 tn_status tni_states_clear(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->state_count; i++) {
-        tn_status status = session->states[i].bytes ? clear(session, &session->states[i], err) : TN_OK;
+        tn_status status = session->states[i].bytes ? clear(session, &session->states[i], err)
+                                                    : TN_OK;
         if (status != TN_OK)
             return status;
     }

@@ -1,5 +1,6 @@
-// weights.c: constants on each lane: imported where the application has them when the device can, else copied into memory
-// of the device; packed when a claim asked for it. Each is made once per lane and shared by all graphs of the session.
+// weights.c: constants on each lane: imported where the application has them when the device can,
+// else copied into memory of the device; packed when a claim asked for it. Each is made once per
+// lane and shared by all graphs of the session.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -7,7 +8,8 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
-static tni_resident *find_resident(tn_session *session, uint32_t place, const void *data, uint64_t bytes, uint32_t layout)
+static tni_resident *find_resident(tn_session *session, uint32_t place, const void *data,
+                                   uint64_t bytes, uint32_t layout)
 {
     for (uint32_t i = 0; i < session->resident_count; i++) {
         tni_resident *r = &session->residents[i];
@@ -17,11 +19,13 @@ static tni_resident *find_resident(tn_session *session, uint32_t place, const vo
     return NULL;
 }
 
-static tni_resident *add_resident(tn_session *session, uint32_t place, const void *data, uint64_t bytes, uint32_t layout, tn_error *err)
+static tni_resident *add_resident(tn_session *session, uint32_t place, const void *data,
+                                  uint64_t bytes, uint32_t layout, tn_error *err)
 {
-    if (!tni_grow(&session->arena.allocator, &session->residents, &session->resident_capacity, session->resident_count + 1,
-                  sizeof *session->residents)) {
-        tni_fail_memory(err, "a table of weights", (session->resident_count + 1) * sizeof *session->residents);
+    if (!tni_grow(&session->arena.allocator, &session->residents, &session->resident_capacity,
+                  session->resident_count + 1, sizeof *session->residents)) {
+        tni_fail_memory(err, "a table of weights",
+                        (session->resident_count + 1) * sizeof *session->residents);
         return NULL;
     }
     tni_resident *r = &session->residents[session->resident_count++];
@@ -29,26 +33,36 @@ static tni_resident *add_resident(tn_session *session, uint32_t place, const voi
     return r;
 }
 
-// The first memory that takes host memory as it is and can be bound; false: none does, or not at this address.
+// The first memory that takes host memory as it is and can be bound; false: none does, or not at
+// this address.
 static bool try_import(tni_lane *lane, const void *data, uint64_t bytes, tnp_buffer **out_buffer)
 {
     uintptr_t address = (uintptr_t)data;
     for (uint32_t m = 0; m < lane->device->info.memory_count && lane->table->buffer_import; m++) {
         tnp_memory_info memory = { .size = sizeof memory };
-        if (tni_device_memory(lane->device, m, &memory, NULL) != TN_OK ||
-            !(memory.flags & TNP_MEMORY_IMPORT) || !(memory.flags & TNP_MEMORY_BIND) ||
-            address % memory.alignment_bytes || address % memory.import_alignment_bytes || bytes % memory.import_alignment_bytes)
+        if (tni_device_memory(lane->device, m, &memory, NULL) != TN_OK)
+            continue;
+        uint64_t import_alignment =
+            memory.import_alignment_bytes ? memory.import_alignment_bytes : 1;   // 0 = not told
+        if (!(memory.flags & TNP_MEMORY_IMPORT) || !(memory.flags & TNP_MEMORY_BIND) ||
+            address % memory.alignment_bytes || address % import_alignment ||
+            bytes % import_alignment)
             continue;
         tnp_error ignored = tni_plugin_error();
-        tnp_import ask = { .size = sizeof ask, .flags = TNP_IMPORT_READ_ONLY, .memory = m, .kind = TNP_IMPORT_HOST,
-                           .handle = address, .bytes = bytes };
+        tnp_import ask = { .size = sizeof ask,
+                           .flags = TNP_IMPORT_READ_ONLY,
+                           .memory = m,
+                           .kind = TNP_IMPORT_HOST,
+                           .handle = address,
+                           .bytes = bytes };
         if (lane->table->buffer_import(lane->opened, &ask, out_buffer, &ignored) == TNP_OK)
             return true;
     }
     return false;
 }
 
-static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const char *name, tnp_buffer **out_buffer, tn_error *err)
+static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const char *name,
+                         tnp_buffer **out_buffer, tn_error *err)
 {
     void *map;
     tn_status status = tni_lane_allocate(lane, bytes, name, out_buffer, &map, err);
@@ -58,7 +72,9 @@ static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const
         memcpy(map, data, bytes);
         return TN_OK;
     }
-    tnp_copy copy = { .size = sizeof copy, .to_buffer = *out_buffer, .from_host = data, .bytes = bytes, .rows = 1 };
+    tnp_copy copy = {
+        .size = sizeof copy, .to_buffer = *out_buffer, .from_host = data, .bytes = bytes, .rows = 1
+    };
     status = tni_lane_copy(lane, &copy, err);
     if (status != TN_OK) {
         lane->table->buffer_free(*out_buffer);
@@ -67,7 +83,8 @@ static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const
     return status;
 }
 
-tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph, uint32_t storage, tnp_buffer **out_buffer, tn_error *err)
+tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph,
+                              uint32_t storage, tnp_buffer **out_buffer, tn_error *err)
 {
     const tni_value *value = &graph->values[graph->storages[storage].owner];
     uint64_t bytes = graph->storages[storage].bytes;
@@ -76,7 +93,9 @@ tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_grap
     if (!r) {
         tnp_buffer *buffer;
         bool is_imported = try_import(lane, value->data, bytes, &buffer);
-        tn_status status = is_imported ? TN_OK : copy_in(lane, value->data, bytes, value->name, &buffer, err);
+        tn_status status = is_imported
+                               ? TN_OK
+                               : copy_in(lane, value->data, bytes, value->name, &buffer, err);
         if (status != TN_OK)
             return status;
         r = add_resident(session, place, value->data, bytes, 0, err);
@@ -91,7 +110,7 @@ tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_grap
     return TN_OK;
 }
 
-// ------------------------------------------------------------------------------------------------------------ packs
+// ------------------------------------------------------------------------------------------- packs
 
 typedef struct packing {
     tni_lane *lane;
@@ -100,8 +119,8 @@ typedef struct packing {
     const unsigned char *source;
     unsigned char *to;
     uint64_t groups_per_matrix, matrices, matrix_bytes;
-    atomic_int status;              // the first failure
-    tnp_error error;                // of the worker that failed first
+    atomic_int status;   // the first failure
+    tnp_error error;     // of the worker that failed first
 } packing;
 
 // Each worker packs a fixed part of the groups of every matrix.
@@ -109,18 +128,22 @@ static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t 
 {
     packing *p = argument;
     (void)team;
-    uint64_t begin = p->groups_per_matrix * worker / workers, end = p->groups_per_matrix * (worker + 1) / workers;
+    uint64_t begin = p->groups_per_matrix * worker / workers,
+             end = p->groups_per_matrix * (worker + 1) / workers;
     for (uint64_t m = 0; m < p->matrices && begin < end && atomic_load(&p->status) == TNP_OK; m++) {
         tnp_error error = tni_plugin_error();
         unsigned char *to = p->to + (m * p->groups_per_matrix + begin) * p->pack->group_bytes;
-        tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout, p->source + m * p->matrix_bytes, begin, end, to, &error);
+        tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout,
+                                                 p->source + m * p->matrix_bytes, begin, end, to,
+                                                 &error);
         int expected = TNP_OK;
         if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
             p->error = error;
     }
 }
 
-static tn_status pack_into(tn_session *session, packing *p, const char *name, tnp_buffer **out_buffer, tn_error *err)
+static tn_status pack_into(tn_session *session, packing *p, const char *name,
+                           tnp_buffer **out_buffer, tn_error *err)
 {
     void *map;
     unsigned char *staging = NULL;
@@ -136,7 +159,11 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
             status = tni_lane_fail(p->lane, "pack", atomic_load(&p->status), &p->error, err);
     }
     if (status == TN_OK && staging) {
-        tnp_copy copy = { .size = sizeof copy, .to_buffer = *out_buffer, .from_host = staging, .bytes = p->pack->bytes, .rows = 1 };
+        tnp_copy copy = { .size = sizeof copy,
+                          .to_buffer = *out_buffer,
+                          .from_host = staging,
+                          .bytes = p->pack->bytes,
+                          .rows = 1 };
         status = tni_lane_copy(p->lane, &copy, err);
     }
     tni_free(&session->arena.allocator, staging);
@@ -147,21 +174,31 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
     return status;
 }
 
-tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph, const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err)
+tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph,
+                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err)
 {
     const tni_value *value = &graph->values[pack->value];
-    const unsigned char *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data + value->offset;
+    const unsigned char
+        *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data +
+                  value->offset;
     tni_lane *lane = &session->lanes[place];
     tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout);
     if (r) {
         *out_buffer = r->buffer;
         return TN_OK;
     }
-    tnp_value described = { .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name };
+    tnp_value described = {
+        .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name
+    };
     memcpy(described.dims, value->dims, sizeof described.dims);
     memcpy(described.strides, value->strides, sizeof described.strides);
-    packing p = { .lane = lane, .value = &described, .pack = pack, .source = source, .matrices = 1,
-                  .groups_per_matrix = ((uint64_t)value->dims[1] + pack->group_rows - 1) / pack->group_rows,
+    packing p = { .lane = lane,
+                  .value = &described,
+                  .pack = pack,
+                  .source = source,
+                  .matrices = 1,
+                  .groups_per_matrix = ((uint64_t)value->dims[1] + pack->group_rows - 1) /
+                                       pack->group_rows,
                   .matrix_bytes = (uint64_t)value->strides[2] };
     for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
         p.matrices *= (uint64_t)value->dims[i];
@@ -183,7 +220,8 @@ tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph 
 void tni_weights_release(tn_session *session)
 {
     for (uint32_t i = 0; i < session->resident_count; i++)
-        session->lanes[session->residents[i].place].table->buffer_free(session->residents[i].buffer);
+        session->lanes[session->residents[i].place].table->buffer_free(
+            session->residents[i].buffer);
     tni_free(&session->arena.allocator, session->residents);
     session->residents = NULL;
     session->resident_count = session->resident_capacity = 0;

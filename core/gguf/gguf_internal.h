@@ -25,11 +25,11 @@
 #include "base/file_map.h"
 
 enum {
-    TNI_GGUF_MAX_ENTRIES = 1 << 20,      // keys, and tensors: far above what any model has
+    TNI_GGUF_MAX_ENTRIES = 1 << 20,   // keys, and tensors: far above what any model has
     TNI_GGUF_MAX_NAME_BYTES = 65535,
     TNI_GGUF_MAX_RANK = 4,
     TNI_GGUF_DEFAULT_ALIGNMENT = 32,
-    TNI_GGUF_MIN_ALIGNMENT = 8,          // of the widest element: less could not be read in place
+    TNI_GGUF_MIN_ALIGNMENT = 8,   // of the widest element: less could not be read in place
     TNI_GGUF_MAX_ALIGNMENT = 1 << 20,
 };
 
@@ -71,18 +71,18 @@ typedef struct tni_gguf_key {
 
 typedef struct tni_gguf_tensor {
     const char *name;
-    uint32_t file_type;            // as in the file
+    uint32_t file_type;   // as in the file
     tn_dtype dtype;
     uint32_t rank;
     int64_t dims[TNI_GGUF_MAX_RANK];
-    uint64_t offset;               // from the start of the data; after verify.c: in the file
+    uint64_t offset;   // from the start of the data; after verify.c: in the file
     uint64_t bytes;
 } tni_gguf_tensor;
 
 struct tn_model {
     tn_allocator allocator;
-    tni_arena arena;               // everything below but the file
-    tni_file_map map;              // empty when the bytes are lent
+    tni_arena arena;    // everything below but the file
+    tni_file_map map;   // empty when the bytes are lent
     const unsigned char *data;
     size_t bytes;
     const char *path;
@@ -100,10 +100,10 @@ struct tn_model {
 typedef struct tni_gguf_cursor {
     const char *path;
     const unsigned char *data;
-    size_t bytes, at;              // at <= bytes
-    const char *entry;             // "key", "tensor"; NULL = the header
+    size_t bytes, at;    // at <= bytes
+    const char *entry;   // "key", "tensor"; NULL = the header
     uint32_t entry_index;
-    const char *entry_name;        // NULL = not known yet
+    const char *entry_name;   // NULL = not known yet
 } tni_gguf_cursor;
 
 // TN_E_FILE and "<path>: <entry> <index> '<name>': " before the sentence.
@@ -132,9 +132,9 @@ uint64_t tni_gguf_u64(const unsigned char *at);
 
 // ----------------------------------------------------------------------------------------- types.c
 
-tn_dtype tni_gguf_dtype(uint32_t file_type);   // 0 = none of dtypes.def
+tn_dtype tni_gguf_dtype(uint32_t file_type);                 // 0 = none of dtypes.def
 const char *tni_gguf_tensor_type_name(uint32_t file_type);   // "IQ1_S"; "unknown"
-const char *tni_gguf_key_type_name(uint32_t type);   // "STRING"; "unknown"
+const char *tni_gguf_key_type_name(uint32_t type);           // "STRING"; "unknown"
 size_t tni_gguf_key_type_bytes(uint32_t type);   // of one number or truth value; 0 for others
 
 // ----------------------------------------------------------------------------------------- value.c

@@ -58,8 +58,8 @@ static tn_status read_strings(tn_model *model, tni_gguf_cursor *cursor, tni_gguf
     const unsigned char *text;
     size_t bytes;
     for (uint64_t i = 0; i < key->count; i++) {
-        tn_status status =
-            tni_gguf_read_string(cursor, "a string of its value", &text, &bytes, err);
+        tn_status status = tni_gguf_read_string(cursor, "a string of its value", &text, &bytes,
+                                                err);
         if (status != TN_OK)
             return status;
     }
@@ -329,8 +329,8 @@ static tn_status read_header(tn_model *model, tni_gguf_cursor *cursor, tn_error 
     if (model->version != 2 && model->version != 3)
         return tni_gguf_fail(cursor, err, "has GGUF version %" PRIu32 ", only 2 and 3 are read",
                              model->version);
-    status =
-        read_count(cursor, "the number of tensors", MIN_TENSOR_BYTES, &model->tensor_count, err);
+    status = read_count(cursor, "the number of tensors", MIN_TENSOR_BYTES, &model->tensor_count,
+                        err);
     if (status == TN_OK)
         status = read_count(cursor, "the number of keys", MIN_KEY_BYTES, &model->key_count, err);
     return status;

@@ -47,18 +47,12 @@ static const struct {
     const char *name;
     size_t bytes;
 } key_types[] = {
-    [TN_KEY_U8] = { "U8", 1 },
-    [TN_KEY_I8] = { "I8", 1 },
-    [TN_KEY_U16] = { "U16", 2 },
-    [TN_KEY_I16] = { "I16", 2 },
-    [TN_KEY_U32] = { "U32", 4 },
-    [TN_KEY_I32] = { "I32", 4 },
-    [TN_KEY_F32] = { "F32", 4 },
-    [TN_KEY_BOOL] = { "BOOL", 1 },
-    [TN_KEY_STRING] = { "STRING", 0 },
-    [TN_KEY_ARRAY] = { "ARRAY", 0 },
-    [TN_KEY_U64] = { "U64", 8 },
-    [TN_KEY_I64] = { "I64", 8 },
+    [TN_KEY_U8] = { "U8", 1 },         [TN_KEY_I8] = { "I8", 1 },
+    [TN_KEY_U16] = { "U16", 2 },       [TN_KEY_I16] = { "I16", 2 },
+    [TN_KEY_U32] = { "U32", 4 },       [TN_KEY_I32] = { "I32", 4 },
+    [TN_KEY_F32] = { "F32", 4 },       [TN_KEY_BOOL] = { "BOOL", 1 },
+    [TN_KEY_STRING] = { "STRING", 0 }, [TN_KEY_ARRAY] = { "ARRAY", 0 },
+    [TN_KEY_U64] = { "U64", 8 },       [TN_KEY_I64] = { "I64", 8 },
     [TN_KEY_F64] = { "F64", 8 },
 };
 

@@ -74,8 +74,9 @@ static tn_status refuse_overlap(tn_model *model, tn_error *err)
     tni_arena scratch;
     tni_arena_init(&scratch, &model->allocator);
     uint32_t *sorted = tni_arena_take_array(&scratch, count, sizeof *sorted);
-    tn_status status =
-        sorted ? TN_OK : tni_fail_memory(err, "the order of tensors", count * sizeof *sorted);
+    tn_status status = sorted
+                           ? TN_OK
+                           : tni_fail_memory(err, "the order of tensors", count * sizeof *sorted);
     if (status != TN_OK)
         goto done;
     for (uint32_t i = 0; i < count; i++)

@@ -13,7 +13,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-// Everything that a plan or a program depends on; names and the bytes of weights are not part of it.
+// Everything that a plan or a program depends on; names and the bytes of weights are not part of
+// it.
 static uint64_t fingerprint(const tn_graph *graph)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -21,6 +22,7 @@ static uint64_t fingerprint(const tn_graph *graph)
         const tni_value *value = &graph->values[i];
         hash = mix(hash, &value->source, sizeof value->source);
         hash = mix(hash, &value->dtype, sizeof value->dtype);
+        hash = mix(hash, &value->rank, sizeof value->rank);
         hash = mix(hash, &value->storage, sizeof value->storage);
         hash = mix(hash, &value->offset, sizeof value->offset);
         hash = mix(hash, value->dims, sizeof value->dims);
@@ -42,10 +44,14 @@ static uint64_t fingerprint(const tn_graph *graph)
 static tn_status need_unique_leaves(const tn_graph *graph, tn_error *err)
 {
     for (uint32_t i = 0; i < graph->value_count; i++)
-        for (uint32_t j = 0; j < i && (graph->values[i].source == TNI_INPUT || graph->values[i].source == TNI_STATE); j++)
-            if (graph->values[j].source == graph->values[i].source && strcmp(graph->values[j].name, graph->values[i].name) == 0)
+        for (uint32_t j = 0; j < i && (graph->values[i].source == TNI_INPUT ||
+                                       graph->values[i].source == TNI_STATE);
+             j++)
+            if (graph->values[j].source == graph->values[i].source &&
+                strcmp(graph->values[j].name, graph->values[i].name) == 0)
                 return tni_fail(err, TN_E_GRAPH, "two %s are named '%s'",
-                                graph->values[i].source == TNI_INPUT ? "inputs" : "states", graph->values[i].name);
+                                graph->values[i].source == TNI_INPUT ? "inputs" : "states",
+                                graph->values[i].name);
     return TN_OK;
 }
 

@@ -1,12 +1,14 @@
-// graph.h: the inside of a tn_graph, for plan, sched and exec, which read a finished one and keep their own tables beside
-// it, by index. Only the files of this folder write it.
+// graph.h: the inside of a tn_graph, for plan, sched and exec, which read a finished one and keep
+// their own tables beside it, by index. Only the files of this folder write it.
 //
-// values     leaves, outputs of nodes, views; a value is made after everything it looks at, so indices are in order
-// nodes      ops that compute; the order of the array is an order that can be executed
-// storages   alias classes: the bytes that a leaf or an output owns, and that its views look at
+// values     leaves, outputs of nodes, views; a value is made after everything it looks at, so
+// indices are in order nodes      ops that compute; the order of the array is an order that can be
+// executed storages   alias classes: the bytes that a leaf or an output owns, and that its views
+// look at
 //
-// A view makes no node: it is a value over the storage of its base, with its own offset, strides and extents. An op that
-// writes through an operand (set_rows) makes a value over that operand's storage.
+// A view makes no node: it is a value over the storage of its base, with its own offset, strides
+// and extents. An op that writes through an operand (set_rows) makes a value over that operand's
+// storage.
 #ifndef TNI_GRAPH_H
 #define TNI_GRAPH_H
 
@@ -27,14 +29,15 @@ typedef struct tni_value {
     uint32_t rank;
     uint32_t storage;
     int64_t dims[TN_MAX_DIMS];
-    int64_t strides[TN_MAX_DIMS];      // bytes; 0 = broadcast
-    uint32_t extent[TN_MAX_DIMS];      // 1 + index of the value that tells how much of the dim counts; 0 = all
-    uint64_t offset;                   // bytes from the start of the storage
-    uint32_t base;                     // the value it looks at (VIEW), or writes through (MADE); else TNP_NONE
-    uint32_t node;                     // its maker (MADE); else TNP_NONE
-    tnp_op view_op;                    // which view (VIEW)
-    int64_t likely, at_most;           // of a length or position; 0 = unknown
-    const void *data;                  // bytes of a WEIGHT
+    int64_t strides[TN_MAX_DIMS];   // bytes; 0 = broadcast
+    uint32_t extent[TN_MAX_DIMS];   // 1 + index of the value that tells how much of the dim counts;
+                                    // 0 = all
+    uint64_t offset;                // bytes from the start of the storage
+    uint32_t base;    // the value it looks at (VIEW), or writes through (MADE); else TNP_NONE
+    uint32_t node;    // its maker (MADE); else TNP_NONE
+    tnp_op view_op;   // which view (VIEW)
+    int64_t likely, at_most;   // of a length or position; 0 = unknown
+    const void *data;          // bytes of a WEIGHT
     const char *name;
 } tni_value;
 
@@ -44,12 +47,12 @@ typedef struct tni_node {
     uint32_t input_count;
     uint32_t inputs[TNI_MAX_INPUTS];   // values; TNP_NONE = optional and left out
     uint32_t attr_bytes;
-    const void *attr;                  // with its size first; NULL = none
+    const void *attr;   // with its size first; NULL = none
     const char *name;
 } tni_node;
 
 typedef struct tni_storage {
-    uint32_t owner;      // the value it was made for: INPUT, WEIGHT, STATE or MADE
+    uint32_t owner;   // the value it was made for: INPUT, WEIGHT, STATE or MADE
     uint64_t bytes;
 } tni_storage;
 
@@ -58,17 +61,18 @@ typedef struct tni_output {
     uint32_t value;
 } tni_output;
 
-// What node n must come after, made by finish: before[first[n]] … before[first[n + 1] - 1], ascending, each below n.
+// What node n must come after, made by finish: before[first[n]] … before[first[n + 1] - 1],
+// ascending, each below n.
 typedef struct tni_order {
     uint32_t *first;
     uint32_t *before;
 } tni_order;
 
 struct tn_graph {
-    tni_arena arena;               // names, attributes, order
+    tni_arena arena;   // names, attributes, order
     uint32_t generation;
     bool is_finished;
-    tn_error first_error;          // sticks
+    tn_error first_error;   // sticks
     uint32_t value_count, value_capacity;
     uint32_t node_count, node_capacity;
     uint32_t storage_count, storage_capacity;
@@ -78,25 +82,26 @@ struct tn_graph {
     tni_storage *storages;
     tni_output *outputs;
     tni_order order;
-    uint64_t fingerprint;          // of topology, ops, attributes, shapes and types; made by finish
+    uint64_t fingerprint;   // of topology, ops, attributes, shapes and types; made by finish
 };
 
-// ------------------------------------------------------------------------------------------------------- op table
+// ---------------------------------------------------------------------------------------- op table
 
 typedef struct tni_op {
     tnp_op number;
-    const char *name;              // "rms_norm"
+    const char *name;   // "rms_norm"
     uint32_t inputs_min, inputs_max;
-    uint32_t attr_bytes;           // 0 = none
-    uint32_t in_place;             // bit i: the output may take the bytes of operand i
-    int32_t writes;                // the operand it writes through; -1 = none
+    uint32_t attr_bytes;   // 0 = none
+    uint32_t in_place;     // bit i: the output may take the bytes of operand i
+    int32_t writes;        // the operand it writes through; -1 = none
 } tni_op;
 
 const tni_op *tni_op_find(tnp_op number);   // NULL = no op of this release
 bool tni_op_is_view(tnp_op number);
-double tni_node_flops(const tn_graph *graph, const tni_node *node);   // by the formula of ops.def, at full dims
+double tni_node_flops(const tn_graph *graph,
+                      const tni_node *node);   // by the formula of ops.def, at full dims
 
-// ------------------------------------------------------------------------------------------------------- questions
+// --------------------------------------------------------------------------------------- questions
 
 bool tni_value_is_contiguous(const tni_value *value);
 int64_t tni_value_elements(const tni_value *value);

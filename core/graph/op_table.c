@@ -5,8 +5,14 @@
 #define IN(i) (1u << (i))
 
 static const tni_op ops[] = {
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops) \
-    { number, #name, inputs_min, inputs_max, sizeof(tnp_##attr##_attr) > 1 ? sizeof(tnp_##attr##_attr) : 0, in_place, writes },
+#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
+    { number,                                                                                      \
+      #name,                                                                                       \
+      inputs_min,                                                                                  \
+      inputs_max,                                                                                  \
+      sizeof(tnp_##attr##_attr) > 1 ? sizeof(tnp_##attr##_attr) : 0,                               \
+      in_place,                                                                                    \
+      writes },
 #include <tenon/ops.def>
 };
 
@@ -26,14 +32,16 @@ bool tni_op_is_view(tnp_op number)
 double tni_node_flops(const tn_graph *graph, const tni_node *node)
 {
     const tni_value *operand = &graph->values[node->inputs[0]];
-    const tni_value *second = node->input_count > 1 && node->inputs[1] != TNP_NONE ? &graph->values[node->inputs[1]] : operand;
+    const tni_value *second = node->input_count > 1 && node->inputs[1] != TNP_NONE
+                                  ? &graph->values[node->inputs[1]]
+                                  : operand;
     double n = (double)tni_value_elements(&graph->values[node->output]);
     double k = (double)operand->dims[0];
     double s = (double)second->dims[2];
     (void)k, (void)s;
     switch (node->op) {
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops) \
-    case number:                                                                      \
+#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
+    case number:                                                                                   \
         return flops;
 #include <tenon/ops.def>
     default:

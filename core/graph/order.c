@@ -1,15 +1,18 @@
 // order.c: which nodes are needed, and what each must come after.
 //
-// Nodes are made after their operands, so the order of building can be executed, and it is the same at every run. What is
-// left to find: the nodes that nothing needs, and the hazards of storages that are written through (a KV cache).
+// Nodes are made after their operands, so the order of building can be executed, and it is the same
+// at every run. What is left to find: the nodes that nothing needs, and the hazards of storages
+// that are written through (a KV cache).
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "graph/graph_internal.h"
 
-// Calls visit for each value that a node looks at: operands, and the lengths of operands and output.
-static void for_each_read(const tn_graph *graph, const tni_node *node, void (*visit)(void *context, uint32_t value), void *context)
+// Calls visit for each value that a node looks at: operands, and the lengths of operands and
+// output.
+static void for_each_read(const tn_graph *graph, const tni_node *node,
+                          void (*visit)(void *context, uint32_t value), void *context)
 {
     for (uint32_t i = 0; i <= node->input_count; i++) {
         uint32_t index = i < node->input_count ? node->inputs[i] : node->output;
@@ -23,7 +26,7 @@ static void for_each_read(const tn_graph *graph, const tni_node *node, void (*vi
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- dead nodes
+// -------------------------------------------------------------------------------------- dead nodes
 
 typedef struct liveness {
     const tn_graph *graph;
@@ -36,9 +39,35 @@ static void need_value(void *context, uint32_t value)
     live->is_needed[live->graph->values[value].storage] = true;
 }
 
-// Backwards: a node is needed when a later one, an output or a state needs the bytes it makes. One whose output has no
-// element does nothing and goes as well.
-static void drop_dead_nodes(tn_graph *graph, bool *is_needed)
+// Devices never see a value without elements. Of a concat with one such operand the copy of the
+// other is left.
+static bool convert_instead(tn_graph *graph, tni_node *node, uint32_t operand)
+{
+    tnp_convert_attr *attr = tni_arena_take(&graph->arena, sizeof *attr);
+    if (!attr)
+        return false;
+    *attr = (tnp_convert_attr){ sizeof *attr, graph->values[operand].dtype };
+    *node = (tni_node){ .op = TNP_OP_CONVERT,
+                        .output = node->output,
+                        .input_count = 1,
+                        .inputs = { operand },
+                        .attr = attr,
+                        .attr_bytes = sizeof *attr,
+                        .name = node->name };
+    return true;
+}
+
+// Whether the node has nothing to do: its output, or what it would write through, has no element.
+static bool is_empty(const tn_graph *graph, const tni_node *node)
+{
+    return tni_value_elements(&graph->values[node->output]) == 0 ||
+           (node->op == TNP_OP_SET_ROWS &&
+            tni_value_elements(&graph->values[node->inputs[1]]) == 0);
+}
+
+// Backwards: a node is needed when a later one, an output or a state needs the bytes it makes. One
+// that works on no element goes as well.
+static bool drop_dead_nodes(tn_graph *graph, bool *is_needed)
 {
     liveness live = { graph, is_needed };
     for (uint32_t i = 0; i < graph->output_count; i++)
@@ -49,12 +78,16 @@ static void drop_dead_nodes(tn_graph *graph, bool *is_needed)
 
     uint32_t kept = graph->node_count;   // nodes from here on are kept, packed towards the end
     for (uint32_t n = graph->node_count; n-- > 0;) {
-        const tni_node *node = &graph->nodes[n];
+        tni_node *node = &graph->nodes[n];
         const tni_value *out = &graph->values[node->output];
-        if (!is_needed[out->storage] || tni_value_elements(out) == 0) {
+        if (!is_needed[out->storage] || is_empty(graph, node)) {
             graph->values[node->output].node = TNP_NONE;
             continue;
         }
+        for (uint32_t i = 0; node->op == TNP_OP_CONCAT && i < 2; i++)
+            if (tni_value_elements(&graph->values[node->inputs[i]]) == 0 &&
+                !convert_instead(graph, node, node->inputs[1 - i]))
+                return false;
         for_each_read(graph, node, need_value, &live);
         graph->nodes[--kept] = *node;
     }
@@ -63,9 +96,10 @@ static void drop_dead_nodes(tn_graph *graph, bool *is_needed)
         memmove(graph->nodes, graph->nodes + kept, graph->node_count * sizeof *graph->nodes);
     for (uint32_t n = 0; n < graph->node_count; n++)
         graph->values[graph->nodes[n].output].node = n;
+    return true;
 }
 
-// ------------------------------------------------------------------------------------------------------ dependencies
+// ------------------------------------------------------------------------------------ dependencies
 
 typedef struct reader {   // of one storage since its last write
     uint32_t node, next;
@@ -73,9 +107,9 @@ typedef struct reader {   // of one storage since its last write
 
 typedef struct edges {
     tn_graph *graph;
-    uint32_t node;              // the one at hand
-    uint32_t *writer;           // by storage: 1 + the last node that wrote it; 0 = none
-    uint32_t *readers;          // by storage: 1 + index of its newest reader; 0 = none
+    uint32_t node;       // the one at hand
+    uint32_t *writer;    // by storage: 1 + the last node that wrote it; 0 = none
+    uint32_t *readers;   // by storage: 1 + index of its newest reader; 0 = none
     reader *reader_list;
     uint32_t reader_count, reader_capacity;
     uint32_t *before;
@@ -92,7 +126,8 @@ static void add_before(edges *e, uint32_t node)
         at--;
     if (at > e->before_first && e->before[at - 1] == node)
         return;
-    if (!tni_grow(&e->graph->arena.allocator, &e->before, &e->before_capacity, e->before_count + 1, sizeof *e->before)) {
+    if (!tni_grow(&e->graph->arena.allocator, &e->before, &e->before_capacity, e->before_count + 1,
+                  sizeof *e->before)) {
         e->is_out_of_memory = true;
         return;
     }
@@ -107,7 +142,8 @@ static void read_value(void *context, uint32_t value)
     uint32_t storage = e->graph->values[value].storage;
     if (e->writer[storage])
         add_before(e, e->writer[storage] - 1);
-    if (!tni_grow(&e->graph->arena.allocator, &e->reader_list, &e->reader_capacity, e->reader_count + 1, sizeof *e->reader_list)) {
+    if (!tni_grow(&e->graph->arena.allocator, &e->reader_list, &e->reader_capacity,
+                  e->reader_count + 1, sizeof *e->reader_list)) {
         e->is_out_of_memory = true;
         return;
     }
@@ -115,7 +151,8 @@ static void read_value(void *context, uint32_t value)
     e->readers[storage] = ++e->reader_count;
 }
 
-// A storage of its own has no reader yet; one that is written through waits for all who read what it held.
+// A storage of its own has no reader yet; one that is written through waits for all who read what
+// it held.
 static void write_output(edges *e, const tni_node *node)
 {
     uint32_t storage = e->graph->values[node->output].storage;
@@ -128,7 +165,8 @@ static void write_output(edges *e, const tni_node *node)
 static bool find_dependencies(tn_graph *graph, edges *e)
 {
     tni_order *order = &graph->order;
-    order->first = tni_arena_take_array(&graph->arena, (size_t)graph->node_count + 1, sizeof *order->first);
+    order->first = tni_arena_take_array(&graph->arena, (size_t)graph->node_count + 1,
+                                        sizeof *order->first);
     if (!order->first)
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -153,14 +191,14 @@ tn_status tni_graph_order(tn_graph *graph, tn_error *err)
         .readers = tni_alloc_zeroed(a, graph->storage_count, sizeof *e.readers),
     };
     bool is_done = is_needed && e.writer && e.readers;
-    if (is_done) {
-        drop_dead_nodes(graph, is_needed);
-        is_done = find_dependencies(graph, &e);
-    }
+    if (is_done)
+        is_done = drop_dead_nodes(graph, is_needed) && find_dependencies(graph, &e);
     tni_free(a, is_needed);
     tni_free(a, e.writer);
     tni_free(a, e.readers);
     tni_free(a, e.reader_list);
     tni_free(a, e.before);
-    return is_done ? TN_OK : tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order a graph of %u nodes", graph->node_count);
+    return is_done ? TN_OK
+                   : tni_fail(err, TN_E_HOST_MEMORY,
+                              "not enough memory to order a graph of %u nodes", graph->node_count);
 }

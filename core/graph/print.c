@@ -33,7 +33,8 @@ static void print_value(const tn_graph *graph, uint32_t index, const tn_sink *si
 {
     static const char *const sources[] = { "input", "weight", "state", "value", "view" };
     const tni_value *value = &graph->values[index];
-    say(sink, "  %%%-5u %-10s %-28s ", index, value->source == TNI_VIEW ? tni_op_find(value->view_op)->name : sources[value->source],
+    say(sink, "  %%%-5u %-10s %-28s ", index,
+        value->source == TNI_VIEW ? tni_op_find(value->view_op)->name : sources[value->source],
         value->name);
     print_shape(graph, value, sink);
     if (value->source == TNI_VIEW)
@@ -45,7 +46,8 @@ static void print_node(const tn_graph *graph, uint32_t index, const tn_sink *sin
 {
     const tni_node *node = &graph->nodes[index];
     const tni_value *out = &graph->values[node->output];
-    say(sink, "%5u  %-10s %%%-5u %-28s ", index, tni_op_find(node->op)->name, node->output, node->name);
+    say(sink, "%5u  %-10s %%%-5u %-28s ", index, tni_op_find(node->op)->name, node->output,
+        node->name);
     print_shape(graph, out, sink);
     say(sink, out->base == TNP_NONE ? "  <-" : "  through");
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -58,7 +60,8 @@ static void print_node(const tn_graph *graph, uint32_t index, const tn_sink *sin
 
 void tn_graph_print(const tn_graph *graph, const tn_sink *sink)
 {
-    say(sink, "graph: %u values, %u nodes, %u storages\nleaves and views\n", graph->value_count, graph->node_count, graph->storage_count);
+    say(sink, "graph: %u values, %u nodes, %u storages\nleaves and views\n", graph->value_count,
+        graph->node_count, graph->storage_count);
     for (uint32_t i = 0; i < graph->value_count; i++)
         if (graph->values[i].source != TNI_MADE)
             print_value(graph, i, sink);

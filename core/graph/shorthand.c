@@ -30,12 +30,14 @@ tn_value tn_graph_swiglu(tn_graph *graph, tn_value gate, tn_value up)
 
 tn_value tn_graph_scale(tn_graph *graph, tn_value x, float scale)
 {
-    return one(graph, TNP_OP_SCALE, x, &(tnp_scale_attr){ .size = sizeof(tnp_scale_attr), .scale = scale });
+    return one(graph, TNP_OP_SCALE, x,
+               &(tnp_scale_attr){ .size = sizeof(tnp_scale_attr), .scale = scale });
 }
 
 tn_value tn_graph_rms_norm(tn_graph *graph, tn_value x, tn_value weight, float eps)
 {
-    return two(graph, TNP_OP_RMS_NORM, x, weight, &(tnp_norm_attr){ .size = sizeof(tnp_norm_attr), .eps = eps });
+    return two(graph, TNP_OP_RMS_NORM, x, weight,
+               &(tnp_norm_attr){ .size = sizeof(tnp_norm_attr), .eps = eps });
 }
 
 tn_value tn_graph_matmul(tn_graph *graph, tn_value x, tn_value weight)
@@ -43,15 +45,17 @@ tn_value tn_graph_matmul(tn_graph *graph, tn_value x, tn_value weight)
     return two(graph, TNP_OP_MATMUL, x, weight, NULL);
 }
 
-tn_value tn_graph_rope(tn_graph *graph, tn_value x, tn_value position, tn_value factors, const tnp_rope_attr *attr)
+tn_value tn_graph_rope(tn_graph *graph, tn_value x, tn_value position, tn_value factors,
+                       const tnp_rope_attr *attr)
 {
     return tn_graph_op(graph, TNP_OP_ROPE, NULL, (tn_value[]){ x, position, factors }, 3, attr);
 }
 
-tn_value tn_graph_attention(tn_graph *graph, tn_value q, tn_value k, tn_value v, tn_value position, tn_value mask,
-                            const tnp_attention_attr *attr)
+tn_value tn_graph_attention(tn_graph *graph, tn_value q, tn_value k, tn_value v, tn_value position,
+                            tn_value mask, const tnp_attention_attr *attr)
 {
-    return tn_graph_op(graph, TNP_OP_ATTENTION, NULL, (tn_value[]){ q, k, v, position, mask }, 5, attr);
+    return tn_graph_op(graph, TNP_OP_ATTENTION, NULL, (tn_value[]){ q, k, v, position, mask }, 5,
+                       attr);
 }
 
 tn_value tn_graph_get_rows(tn_graph *graph, tn_value table, tn_value index)
@@ -69,7 +73,8 @@ tn_value tn_graph_convert(tn_graph *graph, tn_value x, tn_dtype dtype)
     return one(graph, TNP_OP_CONVERT, x, &(tnp_convert_attr){ sizeof(tnp_convert_attr), dtype });
 }
 
-static tn_value dims_view(tn_graph *graph, tnp_op op, tn_value x, uint32_t rank, const int64_t *dims)
+static tn_value dims_view(tn_graph *graph, tnp_op op, tn_value x, uint32_t rank,
+                          const int64_t *dims)
 {
     tnp_dims_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
@@ -103,7 +108,8 @@ tn_value tn_graph_slice(tn_graph *graph, tn_value x, uint32_t axis, int64_t begi
     if (!value)
         return TN_NO_VALUE;
     if (axis >= TNP_MAX_DIMS)
-        return tni_graph_fail(graph, TN_E_ARG, "slice of '%s': axis %u of at most %d", value->name, axis, TNP_MAX_DIMS);
+        return tni_graph_fail(graph, TN_E_ARG, "slice of '%s': axis %u of at most %d", value->name,
+                              axis, TNP_MAX_DIMS);
     tnp_slice_attr attr = { .size = sizeof attr, .rank = value->rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++) {
         attr.begin[i] = i == axis ? begin : 0;

@@ -37,13 +37,15 @@ char *tni_value_text(const tni_value *value, char *text, size_t room)
 {
     int used = snprintf(text, room, "%s {", tn_dtype_name(value->dtype));
     for (uint32_t i = 0; i < value->rank && used > 0 && (size_t)used < room; i++)
-        used += snprintf(text + used, room - (size_t)used, "%s%" PRId64, i ? ", " : "", value->dims[i]);
+        used += snprintf(text + used, room - (size_t)used, "%s%" PRId64, i ? ", " : "",
+                         value->dims[i]);
     if (used > 0 && (size_t)used < room)
         snprintf(text + used, room - (size_t)used, "}");
     return text;
 }
 
-tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_info *out_info, tn_error *err)
+tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_info *out_info,
+                              tn_error *err)
 {
     if (handle.generation != graph->generation || handle.index >= graph->value_count)
         return tni_fail(err, TN_E_ARG, "tn_graph_value_info: not a value of this graph");
@@ -71,7 +73,8 @@ tn_value tn_graph_find(const tn_graph *graph, const char *name)
             return tni_graph_handle(graph, graph->outputs[i].value);
     for (uint32_t i = 0; i < graph->value_count; i++) {
         tni_source source = graph->values[i].source;
-        if ((source == TNI_INPUT || source == TNI_STATE) && strcmp(graph->values[i].name, name) == 0)
+        if ((source == TNI_INPUT || source == TNI_STATE) &&
+            strcmp(graph->values[i].name, name) == 0)
             return tni_graph_handle(graph, i);
     }
     return TN_NO_VALUE;

@@ -1,5 +1,6 @@
-// verify.c: what every finished graph holds, checked without the rules that made it: no element outside its storage, no
-// operand from the future, no strange number. What fails here is a fault of this library.
+// verify.c: what every finished graph holds, checked without the rules that made it: no element
+// outside its storage, no operand from the future, no strange number. What fails here is a fault of
+// this library.
 #include <inttypes.h>
 
 #include "base/dtype.h"
@@ -20,7 +21,8 @@ static bool end_of(const tni_value *value, uint64_t *end)
             *end = value->offset;
             return true;
         }
-        if (count < 0 || value->strides[i] < 0 || !tni_mul_u64((uint64_t)(count - 1), (uint64_t)value->strides[i], &reach) ||
+        if (count < 0 || value->strides[i] < 0 ||
+            !tni_mul_u64((uint64_t)(count - 1), (uint64_t)value->strides[i], &reach) ||
             !tni_add_u64(last, reach, &last))
             return false;
     }
@@ -33,22 +35,27 @@ tn_status tni_graph_verify(const tn_graph *graph, tn_error *err)
         const tni_value *value = &graph->values[i];
         uint64_t end;
         if (TN_NEVER(!tni_dtype_find(value->dtype) || value->storage >= graph->storage_count))
-            return tni_fail(err, TN_E_INTERNAL, "graph: value '%s' has no type or no storage", value->name);
+            return tni_fail(err, TN_E_INTERNAL, "graph: value '%s' has no type or no storage",
+                            value->name);
         if (TN_NEVER(!end_of(value, &end) || end > graph->storages[value->storage].bytes))
-            return tni_fail(err, TN_E_INTERNAL, "graph: value '%s' ends outside its storage of %" PRIu64 " bytes", value->name,
-                            graph->storages[value->storage].bytes);
+            return tni_fail(err, TN_E_INTERNAL,
+                            "graph: value '%s' ends outside its storage of %" PRIu64 " bytes",
+                            value->name, graph->storages[value->storage].bytes);
         for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
             if (TN_NEVER(value->extent[d] > i))
-                return tni_fail(err, TN_E_INTERNAL, "graph: the extent of '%s' comes after it", value->name);
+                return tni_fail(err, TN_E_INTERNAL, "graph: the extent of '%s' comes after it",
+                                value->name);
     }
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
         for (uint32_t i = 0; i < node->input_count; i++)
             if (TN_NEVER(node->inputs[i] != TNP_NONE && node->inputs[i] >= node->output))
-                return tni_fail(err, TN_E_INTERNAL, "graph: operand %u of '%s' comes after it", i, node->name);
+                return tni_fail(err, TN_E_INTERNAL, "graph: operand %u of '%s' comes after it", i,
+                                node->name);
         for (uint32_t e = graph->order.first[n]; e < graph->order.first[n + 1]; e++)
             if (TN_NEVER(graph->order.before[e] >= n))
-                return tni_fail(err, TN_E_INTERNAL, "graph: '%s' must come after a later node", node->name);
+                return tni_fail(err, TN_E_INTERNAL, "graph: '%s' must come after a later node",
+                                node->name);
     }
     return TN_OK;
 }

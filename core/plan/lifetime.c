@@ -7,7 +7,8 @@ static void touch(const tn_graph *graph, uint32_t value, uint32_t step, tni_life
     life->last = life->first > life->last || step > life->last ? step : life->last;
 }
 
-void tni_plan_lifetimes(const tn_graph *graph, const uint32_t *steps, const uint32_t *places, uint32_t place, tni_lifetime *lifetimes)
+void tni_plan_lifetimes(const tn_graph *graph, const uint32_t *steps, const uint32_t *places,
+                        uint32_t place, tni_lifetime *lifetimes)
 {
     for (uint32_t s = 0; s < graph->storage_count; s++)
         lifetimes[s] = (tni_lifetime){ UINT32_MAX, 0 };

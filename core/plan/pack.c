@@ -3,9 +3,11 @@
 #include "base/integer.h"
 #include "plan/plan_internal.h"
 
-// in_place_of points to a lower index, so one pass forward finds each interval's block and its place in it.
-static bool make_blocks(const tni_interval *intervals, uint32_t count, uint64_t alignment, tni_block *blocks,
-                        uint32_t *block_of, uint64_t *within, uint32_t *out_count, uint64_t *out_sum)
+// in_place_of points to a lower index, so one pass forward finds each interval's block and its
+// place in it.
+static bool make_blocks(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+                        tni_block *blocks, uint32_t *block_of, uint64_t *within,
+                        uint32_t *out_count, uint64_t *out_sum)
 {
     uint32_t block_count = 0;
     uint64_t sum = 0;
@@ -33,17 +35,21 @@ static bool make_blocks(const tni_interval *intervals, uint32_t count, uint64_t 
     return true;
 }
 
-tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment, tni_arena *arena, tni_plan *out_plan, tn_error *err)
+tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+                        tni_arena *arena, tni_plan *out_plan, tn_error *err)
 {
     tni_block *blocks = tni_arena_take_array(arena, count, sizeof *blocks);
     uint32_t *block_of = tni_arena_take_array(arena, count, sizeof *block_of);
     uint64_t *offsets = tni_arena_take_array(arena, count, sizeof *offsets);
     if (!blocks || !block_of || !offsets)
-        return tni_fail_memory(err, "a memory plan", (uint64_t)count * (sizeof *blocks + sizeof *offsets));
+        return tni_fail_memory(err, "a memory plan",
+                               (uint64_t)count * (sizeof *blocks + sizeof *offsets));
     uint32_t block_count;
     tni_plan plan = { .offsets = offsets };
-    if (!make_blocks(intervals, count, alignment, blocks, block_of, offsets, &block_count, &plan.unshared_bytes))
-        return tni_fail(err, TN_E_DEVICE_MEMORY, "the values of this graph together exceed 2^64 bytes");
+    if (!make_blocks(intervals, count, alignment, blocks, block_of, offsets, &block_count,
+                     &plan.unshared_bytes))
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "the values of this graph together exceed 2^64 bytes");
     if (!tni_plan_bound(blocks, block_count, arena, &plan.bound_bytes) ||
         !tni_plan_place_greedy(blocks, block_count, arena, &plan.peak_bytes))
         return tni_fail_memory(err, "a memory plan", (uint64_t)block_count * sizeof *blocks);

@@ -3,7 +3,8 @@
 
 #include "plan/plan_internal.h"
 
-// Larger blocks first; of one size the longer-lived, then the earlier: a total order, so the plan is the same every time.
+// Larger blocks first; of one size the longer-lived, then the earlier: a total order, so the plan
+// is the same every time.
 static int larger_first(const void *a, const void *b)
 {
     const tni_block *x = *(tni_block *const *)a, *y = *(tni_block *const *)b;

@@ -1,8 +1,8 @@
 // plan.h: an address for each piece of bytes that lives for a part of a run.
 //
-// Time is counted in steps: what runs at step t may touch every interval with first <= t <= last. Two intervals that share a
-// step never share bytes, except where one takes the place of the other (in-place): then the newer begins at the step in
-// which the older ends.
+// Time is counted in steps: what runs at step t may touch every interval with first <= t <= last.
+// Two intervals that share a step never share bytes, except where one takes the place of the other
+// (in-place): then the newer begins at the step in which the older ends.
 //
 //   step      0   1   2   3   4
 //   a         ├───────┤                     offset 0
@@ -14,43 +14,52 @@
 #include "graph/graph.h"
 
 typedef struct tni_interval {
-    uint32_t first, last;      // steps, inclusive
+    uint32_t first, last;   // steps, inclusive
     uint64_t bytes;
-    uint32_t in_place_of;      // interval whose bytes it takes over at `first`, below this one's index; TNP_NONE = none
-    uint64_t in_place_offset;  // from the start of that interval
+    uint32_t in_place_of;       // interval whose bytes it takes over at `first`, below this one's
+                                // index; TNP_NONE = none
+    uint64_t in_place_offset;   // from the start of that interval
 } tni_interval;
 
 typedef struct tni_plan {
-    uint64_t *offsets;         // one an interval
+    uint64_t *offsets;   // one an interval
     uint64_t peak_bytes;
     uint64_t bound_bytes;      // largest sum of live bytes: no plan of these intervals is smaller
     uint64_t unshared_bytes;   // sum of all: what a plan without reuse needs
 } tni_plan;
 
-// ------------------------------------------------------------------------------------------------------ lifetimes
+// --------------------------------------------------------------------------------------- lifetimes
 
-// When the bytes of a storage are touched by the nodes of one place (a device). first > last: never.
+// When the bytes of a storage are touched by the nodes of one place (a device). first > last:
+// never.
 typedef struct tni_lifetime {
     uint32_t first, last;
 } tni_lifetime;
 
-// steps[n], places[n]: when and where node n runs. Fills lifetimes[storage] for all storages of the graph.
-void tni_plan_lifetimes(const tn_graph *graph, const uint32_t *steps, const uint32_t *places, uint32_t place, tni_lifetime *lifetimes);
+// steps[n], places[n]: when and where node n runs. Fills lifetimes[storage] for all storages of the
+// graph.
+void tni_plan_lifetimes(const tn_graph *graph, const uint32_t *steps, const uint32_t *places,
+                        uint32_t place, tni_lifetime *lifetimes);
 
-// ------------------------------------------------------------------------------------------------------- in place
+// ---------------------------------------------------------------------------------------- in place
 
-// Whether `output`, made by one of these nodes (of one unit), may take the bytes of `input`, which one of them reads, by
-// what the ops are (ops.def) and what the values are: same dims, strides and element size, nothing in the unit that sees
-// the same bytes differently. Lifetimes are not looked at.
-bool tni_plan_may_overwrite(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count, uint32_t output, uint32_t input);
+// Whether `output`, made by one of these nodes (of one unit), may take the bytes of `input`, which
+// one of them reads, by what the ops are (ops.def) and what the values are: same dims, strides and
+// element size, nothing in the unit that sees the same bytes differently. Lifetimes are not looked
+// at.
+bool tni_plan_may_overwrite(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
+                            uint32_t output, uint32_t input);
 
-// -------------------------------------------------------------------------------------------------------- packing
+// ----------------------------------------------------------------------------------------- packing
 
-// Offsets are multiples of `alignment`, a power of two. The plan's arrays come from `arena`. Deterministic.
-// Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes wrap.
-tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment, tni_arena *arena, tni_plan *out_plan, tn_error *err);
+// Offsets are multiples of `alignment`, a power of two. The plan's arrays come from `arena`.
+// Deterministic. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes wrap.
+tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+                        tni_arena *arena, tni_plan *out_plan, tn_error *err);
 
-// Independent of the above: TN_E_INTERNAL names the two intervals that clash, or what else is wrong.
-tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count, uint64_t alignment, const tni_plan *plan, tn_error *err);
+// Independent of the above: TN_E_INTERNAL names the two intervals that clash, or what else is
+// wrong.
+tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+                            const tni_plan *plan, tn_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 // Intervals that follow each other in place, as one block of bytes.
 typedef struct tni_block {
     uint32_t first, last;
-    uint64_t bytes;     // rounded up to the alignment
+    uint64_t bytes;   // rounded up to the alignment
     uint64_t offset;
 } tni_block;
 

@@ -211,12 +211,12 @@ static char *next_line(char *to, int room, void *argument)
     while (bytes && isspace((unsigned char)begin[0]))
         begin++, bytes--;
     if (memchr(begin, 0, bytes))
-        source->status =
-            tni_fail(source->err, TN_E_FILE, "%s:%u: a NUL byte", source->path, source->line);
+        source->status = tni_fail(source->err, TN_E_FILE, "%s:%u: a NUL byte", source->path,
+                                  source->line);
     else if (bytes >= (size_t)room)
-        source->status =
-            tni_fail(source->err, TN_E_FILE, "%s:%u: a line of %zu bytes, at most %d are expected",
-                     source->path, source->line, bytes, room - 1);
+        source->status = tni_fail(source->err, TN_E_FILE,
+                                  "%s:%u: a line of %zu bytes, at most %d are expected",
+                                  source->path, source->line, bytes, room - 1);
     if (source->status != TN_OK)
         return NULL;
     memcpy(to, begin, bytes);
@@ -237,8 +237,8 @@ static int take_line(void *argument, const char *section, const char *key, const
     else if (status == TN_E_HOST_MEMORY)
         source->status = tni_fail(source->err, status, "%s", why.text);
     else if (status != TN_OK)
-        source->status =
-            tni_fail(source->err, TN_E_FILE, "%s:%u: %s", source->path, source->line, why.text);
+        source->status = tni_fail(source->err, TN_E_FILE, "%s:%u: %s", source->path, source->line,
+                                  why.text);
     return 1;
 }
 
@@ -253,8 +253,8 @@ tn_status tni_config_read(tni_config *config, const char *path, bool is_required
                           .err = err };
     if (!source.path)
         return tni_fail_memory(err, "a configuration", strlen(path));
-    tn_status status =
-        tni_file_map_open(&map, path, true, MAX_FILE_BYTES, &config->arena->allocator, err);
+    tn_status status = tni_file_map_open(&map, path, true, MAX_FILE_BYTES,
+                                         &config->arena->allocator, err);
     if (status != TN_OK)
         return status;
     source.text = (const char *)map.data;

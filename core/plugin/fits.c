@@ -42,9 +42,9 @@ static uint32_t detect_cpu(void)
     bool v3 = v2 && has_all(saved, SAVES_AVX) &&
               has_all(leaf1_c, bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) &&
               has_all(leaf7_b, bit_AVX2 | bit_BMI | bit_BMI2) && has_all(extended_c, bit_LZCNT);
-    bool v4 =
-        v3 && has_all(saved, SAVES_AVX512) &&
-        has_all(leaf7_b, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL);
+    bool v4 = v3 && has_all(saved, SAVES_AVX512) &&
+              has_all(leaf7_b,
+                      bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL);
     found |= v2 ? TNP_CPU_X86_64_V2 : 0;
     found |= v3 ? TNP_CPU_X86_64_V3 : 0;
     found |= v4 ? TNP_CPU_X86_64_V4 : 0;
@@ -124,10 +124,9 @@ tn_status tni_manifest_fits(const tnp_manifest *m, const tni_here *here, tn_erro
 {
     char one[32], two[64];
     if (major_of(m->abi) != major_of(here->abi))
-        return tni_fail(err, TN_E_VERSION,
-                        "built for ABI %u.%u, this host speaks %u.%u: another major",
-                        major_of(m->abi), minor_of(m->abi), major_of(here->abi),
-                        minor_of(here->abi));
+        return tni_fail(
+            err, TN_E_VERSION, "built for ABI %u.%u, this host speaks %u.%u: another major",
+            major_of(m->abi), minor_of(m->abi), major_of(here->abi), minor_of(here->abi));
     if (m->abi_needed > here->abi)
         return tni_fail(err, TN_E_VERSION,
                         "needs a host of ABI %u.%u, this one speaks %u.%u: update Tenon",

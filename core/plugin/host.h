@@ -48,8 +48,8 @@ tni_pool *tni_runtime_pool(const tn_runtime *runtime);
 // The value of `key` in [plugin.NAME]; NULL = not set. [any]
 const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key);
 
-// Where spans of plugins go, on any thread; queue is the plugin's. Set while no work runs; span NULL
-// (as at first) drops them.
+// Where spans of plugins go, on any thread; queue is the plugin's. Set while no work runs; span
+// NULL (as at first) drops them.
 typedef struct tni_trace {
     void *context;
     void (*span)(void *context, const char *plugin, const void *queue, const tnp_span *span);

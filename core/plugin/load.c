@@ -105,8 +105,8 @@ static bool hash_file(const char *path, char digits[SHA256_DIGEST_STRING_LENGTH]
 static bool check_pin(tni_plugin *plugin)
 {
     char found[SHA256_DIGEST_STRING_LENGTH];
-    const tni_setting *pin =
-        tni_config_find(&plugin->runtime->config, plugin->manifest.name, "sha256");
+    const tni_setting *pin = tni_config_find(&plugin->runtime->config, plugin->manifest.name,
+                                             "sha256");
     if (!pin)
         return true;
     if (!hash_file(plugin->path, found))

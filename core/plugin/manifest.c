@@ -121,8 +121,8 @@ static tn_status find_note(const tni_reader *file, const Elf64_Ehdr *header, fou
             return tni_fail(err, TN_E_PLUGIN,
                             "truncated: %" PRIu64 " bytes end before the notes of segment %u",
                             file->bytes, i);
-        tn_status status =
-            walk_notes(file, segment.p_offset, end, segment.p_align == 8 ? 8 : 4, found, err);
+        tn_status status = walk_notes(file, segment.p_offset, end, segment.p_align == 8 ? 8 : 4,
+                                      found, err);
         if (status != TN_OK)
             return status;
     }

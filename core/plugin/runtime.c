@@ -156,8 +156,8 @@ void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info
     tn_plugin_info info = { .size = sizeof info };
     if (index < runtime->plugin_count) {
         const tni_plugin *plugin = runtime->plugins[index];
-        const tnp_manifest *manifest =
-            &plugin->manifest;   // zeros, and so texts of "", when there is none
+        const tnp_manifest
+            *manifest = &plugin->manifest;   // zeros, and so texts of "", when there is none
         info = (tn_plugin_info){
             .size = sizeof info,
             .state = plugin->state,
@@ -194,8 +194,9 @@ tni_pool *tni_runtime_pool(const tn_runtime *runtime)
 
 const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key)
 {
-    const tni_setting *setting =
-        tni_config_is_reserved(key) ? NULL : tni_config_find(&runtime->config, plugin, key);
+    const tni_setting *setting = tni_config_is_reserved(key)
+                                     ? NULL
+                                     : tni_config_find(&runtime->config, plugin, key);
     return setting ? setting->value : NULL;
 }
 

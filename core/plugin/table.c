@@ -10,7 +10,7 @@ static const struct {
     const char *name;
     size_t offset;
 } required[] = {
-    // clang-format off
+// clang-format off
 #define CALL(name) { #name, offsetof(tnp_plugin, name) }
     CALL(start), CALL(stop), CALL(device_count), CALL(device_info), CALL(open), CALL(close),
     CALL(abandon), CALL(memory_info), CALL(link), CALL(buffer_alloc), CALL(buffer_free),

@@ -26,8 +26,9 @@ static void add_refusal(asking *ask, uint32_t node, const char *reason)
     char text[MAX_TEXT];
     tni_text_make_safe(text, sizeof text, reason ? reason : "", MAX_TEXT);
     const char *copy = tni_arena_take_text(answers->arena, *text ? text : "no reason given");
-    if (!copy || !tni_grow(&answers->arena->allocator, &answers->refusals, &answers->refusal_capacity, answers->refusal_count + 1,
-                           sizeof *answers->refusals)) {
+    if (!copy ||
+        !tni_grow(&answers->arena->allocator, &answers->refusals, &answers->refusal_capacity,
+                  answers->refusal_count + 1, sizeof *answers->refusals)) {
         ask->is_out_of_memory = true;
         return;
     }
@@ -41,7 +42,7 @@ static void refuse(void *context, uint32_t node, const char *reason)
         add_refusal(ask, ask->slice->graph_node[node], reason);
 }
 
-// ------------------------------------------------------------------------------------------------- checks of a claim
+// ------------------------------------------------------------------------------- checks of a claim
 
 // NULL = the rule holds; else which was broken.
 static const char *check_nodes(const asking *ask, const tnp_claim *claim)
@@ -57,8 +58,9 @@ static const char *check_nodes(const asking *ask, const tnp_claim *claim)
     return NULL;
 }
 
-// No path leaves the set and comes back: going up from its first to its last node, none outside depends on one inside
-// and has one inside depend on it. leaves: one byte a node of the graph, zeroed.
+// No path leaves the set and comes back: going up from its first to its last node, none outside
+// depends on one inside and has one inside depend on it. leaves: one byte a node of the graph,
+// zeroed.
 static const char *check_convex(const asking *ask, const tnp_claim *claim, bool *is_after)
 {
     const tn_graph *graph = ask->graph;
@@ -97,7 +99,8 @@ static bool is_in_claim(const asking *ask, const tnp_claim *claim, uint32_t grap
 
 static const char *check_in_place(const asking *ask, const tnp_claim *claim)
 {
-    if (claim->in_place_count > 64 * claim->node_count || (claim->in_place_count && !claim->in_place))
+    if (claim->in_place_count > 64 * claim->node_count ||
+        (claim->in_place_count && !claim->in_place))
         return "it has more in-place pairs than operands";
     for (uint32_t i = 0; i < claim->in_place_count; i++) {
         uint32_t output = claim->in_place[i].output, input = claim->in_place[i].input;
@@ -116,12 +119,14 @@ static const char *check_packs(const asking *ask, const tnp_claim *claim)
         return "it asks for too many packs";
     for (uint32_t i = 0; i < claim->pack_count; i++) {
         tnp_pack pack;
-        if (!claim->packs[i] || !TNP_TAKE(&pack, claim->packs[i]) || TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
+        if (!claim->packs[i] || !TNP_TAKE(&pack, claim->packs[i]) ||
+            TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
             return "a pack has fields that this host does not know";
         if (pack.value >= ask->slice->slice.value_count ||
             !tni_value_is_constant(ask->graph, ask->slice->graph_value[pack.value]))
             return "it packs a value that is no constant";
-        if (!(pack.flags & TNP_PACK_BAKED) && (pack.layout == 0 || pack.group_rows == 0 || pack.group_bytes == 0))
+        if (!(pack.flags & TNP_PACK_BAKED) &&
+            (pack.layout == 0 || pack.group_rows == 0 || pack.group_bytes == 0))
             return "a pack has no layout or no group size";
         if (!(pack.flags & TNP_PACK_BAKED) && !ask->device->table->pack)
             return "it asks for packs and the plugin cannot pack";
@@ -145,7 +150,7 @@ static const char *check(const asking *ask, const tnp_claim *claim, bool *is_aft
     return broken ? broken : check_packs(ask, claim);
 }
 
-// ------------------------------------------------------------------------------------------------------- taking one
+// -------------------------------------------------------------------------------------- taking one
 
 static bool pack_bytes(const tn_graph *graph, tni_pack *pack)
 {
@@ -162,8 +167,11 @@ static bool copy_packs(const asking *ask, const tnp_claim *claim, tni_pack *pack
     for (uint32_t i = 0; i < claim->pack_count; i++) {
         tnp_pack from;
         TNP_TAKE(&from, claim->packs[i]);
-        packs[i] = (tni_pack){ .value = ask->slice->graph_value[from.value], .layout = from.layout, .flags = from.flags,
-                               .group_rows = from.group_rows, .group_bytes = from.group_bytes };
+        packs[i] = (tni_pack){ .value = ask->slice->graph_value[from.value],
+                               .layout = from.layout,
+                               .flags = from.flags,
+                               .group_rows = from.group_rows,
+                               .group_bytes = from.group_bytes };
         if (!(from.flags & TNP_PACK_BAKED) && !pack_bytes(ask->graph, &packs[i]))
             return false;
     }
@@ -181,23 +189,34 @@ static void keep(asking *ask, const tnp_claim *claim)
     tni_pack *packs = tni_arena_take_array(arena, claim->pack_count, sizeof *packs);
     char *own_name = tni_arena_take_text(arena, name);
     if (!nodes || !in_place || !packs || !own_name ||
-        !tni_grow(&arena->allocator, &answers->claims, &answers->claim_capacity, answers->claim_count + 1, sizeof *answers->claims)) {
+        !tni_grow(&arena->allocator, &answers->claims, &answers->claim_capacity,
+                  answers->claim_count + 1, sizeof *answers->claims)) {
         ask->is_out_of_memory = true;
         return;
     }
     for (uint32_t i = 0; i < claim->node_count; i++)
         nodes[i] = ask->slice->graph_node[claim->nodes[i]];
     for (uint32_t i = 0; i < claim->in_place_count; i++)
-        in_place[i] = (tnp_in_place){ ask->slice->graph_value[claim->in_place[i].output], ask->slice->graph_value[claim->in_place[i].input] };
+        in_place[i] = (tnp_in_place){ ask->slice->graph_value[claim->in_place[i].output],
+                                      ask->slice->graph_value[claim->in_place[i].input] };
     if (!copy_packs(ask, claim, packs)) {
         add_refusal(ask, nodes[0], "its claim was dropped: the size of a pack exceeds 2^64 bytes");
         return;
     }
     answers->claims[answers->claim_count++] = (tni_claim){
-        .place = ask->place, .node_count = claim->node_count, .in_place_count = claim->in_place_count,
-        .pack_count = claim->pack_count, .flags = claim->flags, .nodes = nodes, .in_place = in_place, .packs = packs,
-        .name = own_name, .cost_ns = claim->cost_ns, .scratch_bytes = claim->scratch_bytes,
-        .resident_bytes = claim->resident_bytes, .tag = claim->tag,
+        .place = ask->place,
+        .node_count = claim->node_count,
+        .in_place_count = claim->in_place_count,
+        .pack_count = claim->pack_count,
+        .flags = claim->flags,
+        .nodes = nodes,
+        .in_place = in_place,
+        .packs = packs,
+        .name = own_name,
+        .cost_ns = claim->cost_ns,
+        .scratch_bytes = claim->scratch_bytes,
+        .resident_bytes = claim->resident_bytes,
+        .tag = claim->tag,
     };
 }
 
@@ -208,7 +227,8 @@ static void take(void *context, const tnp_claim *given)
     const char *broken = "it has fields that this host does not know";
     bool *is_after = NULL;
     if (TNP_TAKE(&claim, given)) {
-        is_after = tni_alloc_zeroed(&ask->answers->arena->allocator, (size_t)ask->graph->node_count + 1, sizeof *is_after);
+        is_after = tni_alloc_zeroed(&ask->answers->arena->allocator,
+                                    (size_t)ask->graph->node_count + 1, sizeof *is_after);
         if (!is_after) {
             ask->is_out_of_memory = true;
             return;
@@ -222,9 +242,11 @@ static void take(void *context, const tnp_claim *given)
     }
     char text[MAX_TEXT];
     snprintf(text, sizeof text, "its claim was dropped: %s", broken);
-    bool has_node = claim.node_count && claim.nodes && claim.nodes[0] < ask->slice->slice.node_count;
+    bool has_node = claim.node_count && claim.nodes &&
+                    claim.nodes[0] < ask->slice->slice.node_count;
     uint32_t node = ask->slice->graph_node[has_node ? claim.nodes[0] : 0];
-    tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s: a claim on '%s' was dropped: %s", ask->device->name,
+    tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING,
+                 "%s: a claim on '%s' was dropped: %s", ask->device->name,
                  ask->graph->nodes[node].name, broken);
     add_refusal(ask, node, text);
 }
@@ -233,19 +255,21 @@ static tn_status ask_device(asking *ask, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
     tnp_claim_sink sink = { .size = sizeof sink, .context = ask, .take = take, .refuse = refuse };
-    tnp_status status = ask->device->table->claim(ask->device->opened, &ask->slice->slice, &sink, &plugin_error);
+    tnp_status status = ask->device->table->claim(ask->device->opened, &ask->slice->slice, &sink,
+                                                  &plugin_error);
     if (status != TNP_OK) {
         char who[MAX_TEXT];
         snprintf(who, sizeof who, "%s: claim", ask->device->name);
         return tni_fail_plugin(err, status, who, &plugin_error);
     }
     if (ask->is_out_of_memory)
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for the claims of %s", ask->device->name);
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for the claims of %s",
+                        ask->device->name);
     return TN_OK;
 }
 
-tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count, tni_arena *arena,
-                  tni_answers *out_answers, tn_error *err)
+tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
+                  tni_arena *arena, tni_answers *out_answers, tn_error *err)
 {
     *out_answers = (tni_answers){ .arena = arena };
     if (graph->node_count == 0)
@@ -257,10 +281,15 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
         nodes[n] = n;
     for (uint32_t place = 0; place < device_count; place++) {
         tni_slice slice;
-        asking ask = { .graph = graph, .slice = &slice, .answers = out_answers, .device = devices[place], .place = place };
+        asking ask = { .graph = graph,
+                       .slice = &slice,
+                       .answers = out_answers,
+                       .device = devices[place],
+                       .place = place };
         tn_status status = tni_device_open(devices[place], err);
         if (status == TN_OK)
-            status = tni_slice_make(graph, nodes, graph->node_count, devices[place]->info.update_bytes, arena, &slice, err);
+            status = tni_slice_make(graph, nodes, graph->node_count,
+                                    devices[place]->info.update_bytes, arena, &slice, err);
         if (status == TN_OK)
             status = ask_device(&ask, err);
         if (status != TN_OK)

@@ -1,7 +1,9 @@
-// assign.c: which claim gets each node: in order, each to the claim that is cheapest given where its operands are.
+// assign.c: which claim gets each node: in order, each to the claim that is cheapest given where
+// its operands are.
 //
-// A claim on several nodes is weighed against the cheapest single claims on the same nodes. Bytes that are written
-// through (states) stay on one device: the first one chosen of those that take every node which touches them.
+// A claim on several nodes is weighed against the cheapest single claims on the same nodes. Bytes
+// that are written through (states) stay on one device: the first one chosen of those that take
+// every node which touches them.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,13 +23,13 @@ typedef struct assigning {
     const tni_assign_request *request;
     const tn_graph *graph;
     const tni_answers *answers;
-    uint32_t *next_claim;      // by claim: the next with the same first node; TNP_NONE ends
-    uint32_t *first_claim;     // by node
-    double *single_ns;         // by node: cheapest claim on it alone
-    uint64_t *may_hold;        // by storage: places that may touch it
-    uint64_t *holds;           // by storage: places where its bytes are
-    bool *is_written_through;  // by storage
-    uint32_t *chosen;          // by node: claim, or TNP_NONE
+    uint32_t *next_claim;       // by claim: the next with the same first node; TNP_NONE ends
+    uint32_t *first_claim;      // by node
+    double *single_ns;          // by node: cheapest claim on it alone
+    uint64_t *may_hold;         // by storage: places that may touch it
+    uint64_t *holds;            // by storage: places where its bytes are
+    bool *is_written_through;   // by storage
+    uint32_t *chosen;           // by node: claim, or TNP_NONE
 } assigning;
 
 static bool has_bytes_made_here(const assigning *a, uint32_t storage)
@@ -54,7 +56,9 @@ static void index_claims(assigning *a)
     }
 }
 
-static void for_each_touched(const tn_graph *graph, uint32_t n, void (*visit)(assigning *, uint32_t node, uint32_t storage), assigning *a)
+static void for_each_touched(const tn_graph *graph, uint32_t n,
+                             void (*visit)(assigning *, uint32_t node, uint32_t storage),
+                             assigning *a)
 {
     const tni_node *node = &graph->nodes[n];
     for (uint32_t i = 0; i <= node->input_count; i++) {
@@ -69,12 +73,13 @@ static void narrow_to_takers(assigning *a, uint32_t n, uint32_t storage)
     uint64_t takers = 0;
     for (uint32_t c = a->first_claim[n]; c != TNP_NONE; c = a->next_claim[c])
         takers |= UINT64_C(1) << a->answers->claims[c].place;
-    if (a->is_written_through[storage])
+    if (a->is_written_through[storage] || a->graph->values[a->graph->storages[storage].owner].source == TNI_STATE)
         a->may_hold[storage] &= takers;
 }
 
-// Storages that the caller pins, and those that are written through: every node that touches one must run where it is. Claims that begin at another node
-// do not count: what only a fusion takes is no reason to move a state.
+// Storages that the caller pins, states, and what is written through: every node that touches one
+// must run where it is. Claims that begin at another node do not count: what only a fusion takes is
+// no reason to move a state.
 static void pin_storages(assigning *a)
 {
     const uint32_t *pins = a->request->storage_places;
@@ -89,7 +94,8 @@ static void pin_storages(assigning *a)
         for_each_touched(a->graph, n, narrow_to_takers, a);
 }
 
-// Whether the claim can be chosen now, and what that adds: its cost, what must be moved to it, less the single claims.
+// Whether the claim can be chosen now, and what that adds: its cost, what must be moved to it, less
+// the single claims.
 static bool weigh(const assigning *a, const tni_claim *claim, double *out_ns)
 {
     double ns = claim->cost_ns;
@@ -108,7 +114,8 @@ static bool weigh(const assigning *a, const tni_claim *claim, double *out_ns)
             uint32_t storage = a->graph->values[value].storage;
             if (!(a->may_hold[storage] & here))
                 return false;
-            if (k < node->input_count && has_bytes_made_here(a, storage) && a->holds[storage] && !(a->holds[storage] & here))
+            if (k < node->input_count && has_bytes_made_here(a, storage) && a->holds[storage] &&
+                !(a->holds[storage] & here))
                 ns += tni_transfer_cost_ns(a->graph->storages[storage].bytes);
         }
     }
@@ -132,11 +139,15 @@ static void choose(assigning *a, uint32_t c)
         if (out->base != TNP_NONE)
             a->may_hold[out->storage] = here;
     }
-    for (uint32_t i = 0; i < claim->node_count; i++) {   // a state that is only read is held here too, for good
+    for (uint32_t i = 0; i < claim->node_count;
+         i++) {   // a state that is only read is held here too, for good
         const tni_node *node = &a->graph->nodes[claim->nodes[i]];
         for (uint32_t k = 0; k < node->input_count; k++) {
-            uint32_t storage = node->inputs[k] == TNP_NONE ? TNP_NONE : a->graph->values[node->inputs[k]].storage;
-            if (storage != TNP_NONE && a->graph->values[a->graph->storages[storage].owner].source == TNI_STATE)
+            uint32_t storage = node->inputs[k] == TNP_NONE
+                                   ? TNP_NONE
+                                   : a->graph->values[node->inputs[k]].storage;
+            if (storage != TNP_NONE &&
+                a->graph->values[a->graph->storages[storage].owner].source == TNI_STATE)
                 a->may_hold[storage] = here;
         }
     }
@@ -154,9 +165,11 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
             if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
                 reason = a->answers->refusals[r].reason;
         size_t used = strlen(reasons);
-        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", place ? "; " : "", a->request->devices[place]->name, reason);
+        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", place ? "; " : "",
+                 a->request->devices[place]->name, reason);
     }
-    return tni_fail(err, TN_E_UNSUPPORTED, "no device takes %s '%s' (%s)", tni_op_find(node->op)->name, node->name, reasons);
+    return tni_fail(err, TN_E_UNSUPPORTED, "no device takes %s '%s' (%s)",
+                    tni_op_find(node->op)->name, node->name, reasons);
 }
 
 static tn_status assign_all(assigning *a, tn_error *err)
@@ -184,25 +197,31 @@ static tn_status assign_all(assigning *a, tn_error *err)
     return TN_OK;
 }
 
-tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen, tn_error *err)
+tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
+                     tn_error *err)
 {
     const tn_graph *graph = request->graph;
     if (request->device_count > MAX_PLACES)
-        return tni_fail(err, TN_E_ARG, "%u devices are given, at most %d are possible", request->device_count, MAX_PLACES);
+        return tni_fail(err, TN_E_ARG, "%u devices are given, at most %d are possible",
+                        request->device_count, MAX_PLACES);
     assigning a = {
         .request = request,
         .graph = graph,
         .answers = request->answers,
-        .next_claim = tni_arena_take_array(arena, request->answers->claim_count, sizeof *a.next_claim),
+        .next_claim = tni_arena_take_array(arena, request->answers->claim_count,
+                                           sizeof *a.next_claim),
         .first_claim = tni_arena_take_array(arena, graph->node_count, sizeof *a.first_claim),
         .single_ns = tni_arena_take_array(arena, graph->node_count, sizeof *a.single_ns),
         .may_hold = tni_arena_take_array(arena, graph->storage_count, sizeof *a.may_hold),
         .holds = tni_arena_take_array(arena, graph->storage_count, sizeof *a.holds),
-        .is_written_through = tni_arena_take_array(arena, graph->storage_count, sizeof *a.is_written_through),
+        .is_written_through = tni_arena_take_array(arena, graph->storage_count,
+                                                   sizeof *a.is_written_through),
         .chosen = chosen,
     };
-    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.may_hold || !a.holds || !a.is_written_through)
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes", graph->node_count);
+    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.may_hold || !a.holds ||
+        !a.is_written_through)
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes",
+                        graph->node_count);
     index_claims(&a);
     pin_storages(&a);
     return assign_all(&a, err);

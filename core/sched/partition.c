@@ -1,7 +1,7 @@
 // partition.c: the order of the units, cut into segments, and what must be copied between devices.
 //
-// Of the units that can run next the one on the device at hand is taken, so that segments are few; of those the one that
-// comes first in the graph. Ready units wait in a heap a place.
+// Of the units that can run next the one on the device at hand is taken, so that segments are few;
+// of those the one that comes first in the graph. Ready units wait in a heap a place.
 #include <string.h>
 
 #include "base/error.h"
@@ -41,10 +41,11 @@ typedef struct partition {
     const tni_claim **claims;   // by unit, numbered by their first node
     uint32_t *unit_of;          // by node
     uint32_t unit_count;
-    uint32_t *waits;            // by unit: units it still waits for, counted by edge
-    uint32_t *after_first;      // units that wait for unit u: after[after_first[u]] … after[after_first[u + 1] - 1]
+    uint32_t *waits;         // by unit: units it still waits for, counted by edge
+    uint32_t *after_first;   // units that wait for unit u: after[after_first[u]] …
+                             // after[after_first[u + 1] - 1]
     uint32_t *after;
-    heap *ready;                // by place
+    heap *ready;   // by place
     uint32_t place_count;
 } partition;
 
@@ -74,7 +75,8 @@ static bool make_edges(partition *p)
     const tni_order *order = &p->graph->order;
     uint32_t edge_count = order->first[p->graph->node_count];
     p->waits = tni_arena_take_array(p->arena, p->unit_count, sizeof *p->waits);
-    p->after_first = tni_arena_take_array(p->arena, (size_t)p->unit_count + 2, sizeof *p->after_first);
+    p->after_first = tni_arena_take_array(p->arena, (size_t)p->unit_count + 2,
+                                          sizeof *p->after_first);
     p->after = tni_arena_take_array(p->arena, edge_count, sizeof *p->after);
     if (!p->waits || !p->after_first || !p->after)
         return false;
@@ -101,7 +103,8 @@ static bool make_heaps(partition *p)
 {
     p->ready = tni_arena_take_array(p->arena, p->place_count, sizeof *p->ready);
     for (uint32_t i = 0; p->ready && i < p->place_count; i++) {
-        p->ready[i].units = tni_arena_take_array(p->arena, p->unit_count, sizeof *p->ready[i].units);
+        p->ready[i].units = tni_arena_take_array(p->arena, p->unit_count,
+                                                 sizeof *p->ready[i].units);
         if (!p->ready[i].units)
             return false;
     }
@@ -114,7 +117,8 @@ static uint32_t next_place(const partition *p, uint32_t at_hand)
         return at_hand;
     uint32_t best = TNP_NONE;
     for (uint32_t i = 0; i < p->place_count; i++)
-        if (p->ready[i].count && (best == TNP_NONE || p->ready[i].units[0] < p->ready[best].units[0]))
+        if (p->ready[i].count &&
+            (best == TNP_NONE || p->ready[i].units[0] < p->ready[best].units[0]))
             best = i;
     return best;
 }
@@ -129,7 +133,8 @@ static bool order_units(partition *p)
     uint32_t place = TNP_NONE;
     for (uint32_t next; (next = next_place(p, place)) != TNP_NONE;) {
         if (next != place)
-            s->segments[s->segment_count++] = (tni_segment){ .place = next, .first_unit = s->unit_count };
+            s->segments[s->segment_count++] = (tni_segment){ .place = next,
+                                                             .first_unit = s->unit_count };
         place = next;
         uint32_t unit = heap_pop(&p->ready[place]);
         const tni_claim *claim = p->claims[unit];
@@ -147,13 +152,13 @@ static bool order_units(partition *p)
     return s->unit_count == p->unit_count;
 }
 
-// ------------------------------------------------------------------------------------------------------- transfers
+// --------------------------------------------------------------------------------------- transfers
 
 typedef struct moving {
     tni_schedule *schedule;
-    uint64_t *holds;      // by storage: places where its bytes are up to date
-    uint32_t *holder;     // by storage: the place that wrote it last
-    uint32_t segment;     // at hand
+    uint64_t *holds;    // by storage: places where its bytes are up to date
+    uint32_t *holder;   // by storage: the place that wrote it last
+    uint32_t segment;   // at hand
     uint32_t count;
     tni_transfer *transfers;   // NULL = count only
 } moving;
@@ -163,7 +168,8 @@ static void need_here(moving *m, uint32_t value, uint32_t place)
     const tn_graph *graph = m->schedule->graph;
     uint32_t storage = graph->values[value].storage;
     uint64_t here = UINT64_C(1) << place;
-    if (graph->values[graph->storages[storage].owner].source != TNI_MADE || (m->holds[storage] & here) || !m->holds[storage])
+    if (graph->values[graph->storages[storage].owner].source != TNI_MADE ||
+        (m->holds[storage] & here) || !m->holds[storage])
         return;
     m->holds[storage] |= here;
     if (m->transfers) {
@@ -219,7 +225,8 @@ static bool find_transfers(partition *p)
     return true;
 }
 
-tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *schedule, bool *out_is_cyclic, tn_error *err)
+tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *schedule,
+                        bool *out_is_cyclic, tn_error *err)
 {
     const tn_graph *graph = schedule->graph;
     partition p = { .graph = graph, .arena = arena, .schedule = schedule };
@@ -230,14 +237,16 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *
     schedule->segments = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->segments);
     schedule->steps = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->steps);
     schedule->places = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->places);
-    if (!schedule->units || !schedule->segments || !schedule->steps || !schedule->places || !make_units(&p, chosen) ||
-        !make_edges(&p) || !make_heaps(&p))
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes", graph->node_count);
+    if (!schedule->units || !schedule->segments || !schedule->steps || !schedule->places ||
+        !make_units(&p, chosen) || !make_edges(&p) || !make_heaps(&p))
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
+                        graph->node_count);
     if (!order_units(&p)) {
         *out_is_cyclic = true;
         return TN_OK;
     }
     if (!find_transfers(&p))
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes", graph->node_count);
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
+                        graph->node_count);
     return TN_OK;
 }

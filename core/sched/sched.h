@@ -5,41 +5,44 @@
 //   assign.c     which claim gets each node
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
 //
-// A place is an index into the list of devices; a unit is a claim that was chosen; step t is the t-th unit in the order.
+// A place is an index into the list of devices; a unit is a claim that was chosen; step t is the
+// t-th unit in the order.
 #ifndef TNI_SCHED_H
 #define TNI_SCHED_H
 
 #include "graph/graph.h"
 #include "plugin/host.h"
 
-// ---------------------------------------------------------------------------------------------------------- slices
+// ------------------------------------------------------------------------------------------ slices
 
 // A tnp_slice of some nodes of a graph, and both ways between the indices.
 typedef struct tni_slice {
     tnp_slice slice;
-    uint32_t *graph_value;      // slice value   -> graph value
-    uint32_t *graph_storage;    // slice storage -> graph storage
-    uint32_t *graph_node;       // slice node    -> graph node
-    uint32_t *slice_value;      // graph value   -> slice value, or TNP_NONE
-    uint32_t *slice_storage;    // graph storage -> slice storage, or TNP_NONE
-    uint32_t *slice_node;       // graph node    -> slice node, or TNP_NONE
+    uint32_t *graph_value;     // slice value   -> graph value
+    uint32_t *graph_storage;   // slice storage -> graph storage
+    uint32_t *graph_node;      // slice node    -> graph node
+    uint32_t *slice_value;     // graph value   -> slice value, or TNP_NONE
+    uint32_t *slice_storage;   // graph storage -> slice storage, or TNP_NONE
+    uint32_t *slice_node;      // graph node    -> slice node, or TNP_NONE
 } tni_slice;
 
-// nodes: graph nodes, ascending. at_submit_bytes: what one submit may carry (tni_comes_at_submit). Errors: TN_E_HOST_MEMORY.
-tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count, uint64_t at_submit_bytes,
-                         tni_arena *arena, tni_slice *out_slice, tn_error *err);
+// nodes: graph nodes, ascending. at_submit_bytes: what one submit may carry (tni_comes_at_submit).
+// Errors: TN_E_HOST_MEMORY.
+tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
+                         uint64_t at_submit_bytes, tni_arena *arena, tni_slice *out_slice,
+                         tn_error *err);
 
-// Whether this storage of an input comes with each submit as an update: the smallest inputs do, as many as fit into
-// at_submit_bytes together.
+// Whether this storage of an input comes with each submit as an update: the smallest inputs do, as
+// many as fit into at_submit_bytes together.
 bool tni_comes_at_submit(const tn_graph *graph, uint32_t storage, uint64_t at_submit_bytes);
 
-// ---------------------------------------------------------------------------------------------------------- claims
+// ------------------------------------------------------------------------------------------ claims
 
 typedef struct tni_pack {
-    uint32_t value;             // of the graph
+    uint32_t value;   // of the graph
     uint32_t layout, flags;
     uint64_t group_rows, group_bytes;
-    uint64_t bytes;             // of the whole pack, checked
+    uint64_t bytes;   // of the whole pack, checked
 } tni_pack;
 
 // A plugin's claim, checked and in indices of the graph.
@@ -47,8 +50,8 @@ typedef struct tni_claim {
     uint32_t place;
     uint32_t node_count, in_place_count, pack_count;
     uint32_t flags;
-    const uint32_t *nodes;              // ascending
-    const tnp_in_place *in_place;       // values of the graph
+    const uint32_t *nodes;          // ascending
+    const tnp_in_place *in_place;   // values of the graph
     const tni_pack *packs;
     const char *name;
     double cost_ns;
@@ -64,17 +67,18 @@ typedef struct tni_answers {
     tni_arena *arena;
     uint32_t claim_count, claim_capacity;
     uint32_t refusal_count, refusal_capacity;
-    tni_claim *claims;                  // by place, within it as the plugin gave them
+    tni_claim *claims;   // by place, within it as the plugin gave them
     tni_refusal *refusals;
 } tni_answers;
 
-// Asks every device about the whole graph. Devices are opened. A claim that breaks a rule is dropped, with a line in the
-// log and a refusal in its place. Errors: those of opening and of claim(); TN_E_HOST_MEMORY.
-tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count, tni_arena *arena,
-                  tni_answers *out_answers, tn_error *err);
+// Asks every device about the whole graph. Devices are opened. A claim that breaks a rule is
+// dropped, with a line in the log and a refusal in its place. Errors: those of opening and of
+// claim(); TN_E_HOST_MEMORY.
+tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
+                  tni_arena *arena, tni_answers *out_answers, tn_error *err);
 void tni_answers_finish(tni_answers *answers);
 
-// -------------------------------------------------------------------------------------------------------- schedule
+// ---------------------------------------------------------------------------------------- schedule
 
 typedef struct tni_segment {
     uint32_t place;
@@ -84,27 +88,28 @@ typedef struct tni_segment {
 // The bytes of a storage go from one device to another before a segment begins.
 typedef struct tni_transfer {
     uint32_t storage;
-    uint32_t from, to;          // places
+    uint32_t from, to;   // places
     uint32_t segment;
 } tni_transfer;
 
 typedef struct tni_schedule {
     const tn_graph *graph;
-    tni_answers answers;                // the claims that units point into
+    tni_answers answers;   // the claims that units point into
     uint32_t unit_count, segment_count, transfer_count;
-    const tni_claim **units;            // in the order they run
+    const tni_claim **units;   // in the order they run
     tni_segment *segments;
-    tni_transfer *transfers;            // by segment, ascending
-    uint32_t *steps;                    // by node: index of its unit
-    uint32_t *places;                   // by node
-    double cost_ns;                     // claims and transfers, by the cost model
+    tni_transfer *transfers;   // by segment, ascending
+    uint32_t *steps;           // by node: index of its unit
+    uint32_t *places;          // by node
+    double cost_ns;            // claims and transfers, by the cost model
 } tni_schedule;
 
-// storage_places[storage]: the place where its bytes must stay, TNP_NONE = free; NULL = all are free.
-// Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it comes from the arena but the
-// answers, which tni_schedule_finish gives back.
-tn_status tni_schedule_make(const tn_graph *graph, tn_device *const *devices, uint32_t device_count, const uint32_t *storage_places,
-                            tni_arena *arena, tni_schedule *out_schedule, tn_error *err);
+// storage_places[storage]: the place where its bytes must stay, TNP_NONE = free; NULL = all are
+// free. Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it
+// comes from the arena but the answers, which tni_schedule_finish gives back.
+tn_status tni_schedule_make(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
+                            const uint32_t *storage_places, tni_arena *arena,
+                            tni_schedule *out_schedule, tn_error *err);
 void tni_schedule_finish(tni_schedule *schedule);   // also of a zeroed struct
 
 #endif

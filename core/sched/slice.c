@@ -1,4 +1,5 @@
-// slice.c: a part of a graph in the words of the plugin contract. What a plugin sees is made here, and only here.
+// slice.c: a part of a graph in the words of the plugin contract. What a plugin sees is made here,
+// and only here.
 #include <string.h>
 
 #include "base/error.h"
@@ -10,7 +11,8 @@ bool tni_comes_at_submit(const tn_graph *graph, uint32_t storage, uint64_t at_su
         return false;
     uint64_t own = graph->storages[storage].bytes, sum = own;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
-        bool is_before = graph->storages[s].bytes < own || (graph->storages[s].bytes == own && s < storage);
+        bool is_before = graph->storages[s].bytes < own ||
+                         (graph->storages[s].bytes == own && s < storage);
         if (is_before && graph->values[graph->storages[s].owner].source == TNI_INPUT)
             sum += graph->storages[s].bytes;
     }
@@ -41,11 +43,13 @@ static void take_storage(builder *b, uint32_t storage)
         to->flags = TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS;
     else if (owner->source == TNI_STATE)
         to->flags = TNP_STORAGE_STATE | TNP_STORAGE_ENTERS;
-    else if (owner->source == TNI_INPUT || owner->node == TNP_NONE || made->slice_node[owner->node] == TNP_NONE)
+    else if (owner->source == TNI_INPUT || owner->node == TNP_NONE ||
+             made->slice_node[owner->node] == TNP_NONE)
         to->flags = TNP_STORAGE_ENTERS;
 }
 
-// A value and those that tell its extents. An extent is a one-element leaf or output, which has none itself.
+// A value and those that tell its extents. An extent is a one-element leaf or output, which has
+// none itself.
 static void take_value(builder *b, uint32_t value)
 {
     tni_slice *made = b->made;
@@ -62,7 +66,9 @@ static void take_value(builder *b, uint32_t value)
     tnp_value *to = &b->values[index];
     *to = (tnp_value){
         .size = sizeof *to,
-        .flags = tni_comes_at_submit(b->graph, from->storage, b->at_submit_bytes) ? TNP_VALUE_AT_SUBMIT : 0,
+        .flags = tni_comes_at_submit(b->graph, from->storage, b->at_submit_bytes)
+                     ? TNP_VALUE_AT_SUBMIT
+                     : 0,
         .dtype = from->dtype,
         .rank = from->rank,
         .storage = made->slice_storage[from->storage],
@@ -113,7 +119,8 @@ static void mark_leaving(builder *b, uint32_t value)
         b->storages[index].flags |= TNP_STORAGE_LEAVES;
 }
 
-// What the slice writes and somebody else needs: outputs of the graph, states, what other nodes look at.
+// What the slice writes and somebody else needs: outputs of the graph, states, what other nodes
+// look at.
 static void find_leaving(builder *b)
 {
     const tn_graph *graph = b->graph;
@@ -122,7 +129,9 @@ static void find_leaving(builder *b)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
         bool is_ours = b->made->slice_node[n] != TNP_NONE;
-        if (is_ours && graph->values[graph->storages[graph->values[node->output].storage].owner].source == TNI_STATE)
+        if (is_ours &&
+            graph->values[graph->storages[graph->values[node->output].storage].owner].source ==
+                TNI_STATE)
             mark_leaving(b, node->output);
         for (uint32_t i = 0; i <= node->input_count && !is_ours; i++) {
             uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
@@ -138,8 +147,10 @@ static void find_leaving(builder *b)
     for (uint32_t i = 0; i < b->made->slice.storage_count; i++) {
         tni_source source = graph->values[graph->storages[b->made->graph_storage[i]].owner].source;
         bool is_written = source == TNI_MADE;
-        for (uint32_t n = 0; n < b->made->slice.node_count && source == TNI_STATE && !is_written; n++)
-            is_written = graph->values[graph->nodes[b->made->graph_node[n]].output].storage == b->made->graph_storage[i];
+        for (uint32_t n = 0; n < b->made->slice.node_count && source == TNI_STATE && !is_written;
+             n++)
+            is_written = graph->values[graph->nodes[b->made->graph_node[n]].output].storage ==
+                         b->made->graph_storage[i];
         if (!is_written)
             b->storages[i].flags &= ~(uint32_t)TNP_STORAGE_LEAVES;
     }
@@ -153,8 +164,8 @@ static uint32_t *none_array(tni_arena *arena, uint32_t count)
     return array;
 }
 
-tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count, uint64_t at_submit_bytes,
-                         tni_arena *arena, tni_slice *out, tn_error *err)
+tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
+                         uint64_t at_submit_bytes, tni_arena *arena, tni_slice *out, tn_error *err)
 {
     *out = (tni_slice){
         .graph_value = none_array(arena, graph->value_count),
@@ -173,10 +184,12 @@ tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t 
     };
     tnp_node *slice_nodes = tni_arena_take_array(arena, node_count, sizeof *slice_nodes);
     const tnp_value **values = tni_arena_take_array(arena, graph->value_count, sizeof *values);
-    const tnp_storage **storages = tni_arena_take_array(arena, graph->storage_count, sizeof *storages);
+    const tnp_storage **storages = tni_arena_take_array(arena, graph->storage_count,
+                                                        sizeof *storages);
     const tnp_node **node_pointers = tni_arena_take_array(arena, node_count, sizeof *node_pointers);
-    bool is_made = out->graph_value && out->graph_storage && out->graph_node && out->slice_value && out->slice_storage &&
-                   out->slice_node && b.values && b.storages && slice_nodes && values && storages && node_pointers;
+    bool is_made = out->graph_value && out->graph_storage && out->graph_node && out->slice_value &&
+                   out->slice_storage && out->slice_node && b.values && b.storages && slice_nodes &&
+                   values && storages && node_pointers;
     if (is_made) {
         out->slice.node_count = node_count;
         for (uint32_t i = 0; i < node_count; i++)
@@ -187,7 +200,8 @@ tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t 
             is_made = make_node(&b, nodes[i], arena, &slice_nodes[i]);
     }
     if (!is_made)
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for a slice of %u nodes", node_count);
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for a slice of %u nodes",
+                        node_count);
     find_leaving(&b);
     for (uint32_t i = 0; i < out->slice.value_count; i++)
         values[i] = &b.values[i];

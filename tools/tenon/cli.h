@@ -12,23 +12,24 @@ enum {
     CLI_OK = 0,
     CLI_CHECK_FAILED = 1,
     CLI_USAGE = 2,
-    CLI_NO_DEVICE = 3,        // no such device, or it cannot run the graph
-    CLI_PLUGIN = 4,           // a named plugin is rejected
+    CLI_NO_DEVICE = 3,   // no such device, or it cannot run the graph
+    CLI_PLUGIN = 4,      // a named plugin is rejected
     CLI_MEMORY = 5,
-    CLI_FILE = 6,             // a bad or missing file
-    CLI_FAILED = 7,           // a device failed, or an internal error
+    CLI_FILE = 6,     // a bad or missing file
+    CLI_FAILED = 7,   // a device failed, or an internal error
     CLI_INTERRUPTED = 130,
 };
 
-// ------------------------------------------------------------------------------------------------------- messages
+// ---------------------------------------------------------------------------------------- messages
 
 // One line on stderr, "tenon: …"; answers `code`, so that a failing path is one line.
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cli_fail_status(const tn_error *err);    // the message of an error, and the exit code of its status
-int cli_end_output(void);                    // CLI_OK, or a line when stdout could not be written
+int cli_fail_status(
+    const tn_error *err);   // the message of an error, and the exit code of its status
+int cli_end_output(void);   // CLI_OK, or a line when stdout could not be written
 
-// -------------------------------------------------------------------------------------------------------- options
+// ----------------------------------------------------------------------------------------- options
 
 typedef enum cli_kind {
     CLI_FLAG,     // bool
@@ -44,8 +45,8 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_option {
-    const char *name;       // long, without the dashes
-    char letter;            // 0 = none
+    const char *name;   // long, without the dashes
+    char letter;        // 0 = none
     cli_kind kind;
     const char *argument;   // for the help, NULL for a flag
     size_t offset;          // of its field in the struct to fill
@@ -57,33 +58,60 @@ typedef struct cli_option {
 typedef struct cli_common {
     cli_list plugins, settings;
     const char *config;
-    const char *devices;    // "cpu0,cpu1"; NULL = all
+    const char *devices;   // "cpu0,cpu1"; NULL = all
     int64_t threads;
 } cli_common;
 
 // To stand first in the struct that a subcommand's options fill.
-#define CLI_COMMON_OPTIONS                                                                                            \
-    { "plugin", 0, CLI_LIST, "PATH", offsetof(cli_common, plugins), 0, 0, "plugin file or folder, searched first; may be repeated" },  \
-    { "set", 0, CLI_LIST, "KEY=VALUE", offsetof(cli_common, settings), 0, 0, "setting, such as plugin.cpu.activations=f32" },         \
-    { "config", 0, CLI_TEXT, "FILE", offsetof(cli_common, config), 0, 0, "read this tenon.ini in place of the user's" },              \
-    { "threads", 't', CLI_NUMBER, "N", offsetof(cli_common, threads), 1, 1024, "threads (default: the CPUs this process may use)" }
+#define CLI_COMMON_OPTIONS                                                                         \
+    { "plugin",                                                                                    \
+      0,                                                                                           \
+      CLI_LIST,                                                                                    \
+      "PATH",                                                                                      \
+      offsetof(cli_common, plugins),                                                               \
+      0,                                                                                           \
+      0,                                                                                           \
+      "plugin file or folder, searched first; may be repeated" },                                  \
+        { "set",                                                                                   \
+          0,                                                                                       \
+          CLI_LIST,                                                                                \
+          "KEY=VALUE",                                                                             \
+          offsetof(cli_common, settings),                                                          \
+          0,                                                                                       \
+          0,                                                                                       \
+          "setting, such as plugin.cpu.activations=f32" },                                         \
+        { "config",                                                                                \
+          0,                                                                                       \
+          CLI_TEXT,                                                                                \
+          "FILE",                                                                                  \
+          offsetof(cli_common, config),                                                            \
+          0,                                                                                       \
+          0,                                                                                       \
+          "read this tenon.ini in place of the user's" },                                          \
+    {                                                                                              \
+        "threads", 't', CLI_NUMBER, "N", offsetof(cli_common, threads), 1, 1024,                   \
+            "threads (default: the CPUs this process may use)"                                     \
+    }
 
 typedef struct cli_command {
     const char *name;
-    const char *synopsis;              // behind "tenon NAME"
-    const char *summary;               // one line
-    const char *details;               // further lines of its help, or ""
+    const char *synopsis;   // behind "tenon NAME"
+    const char *summary;    // one line
+    const char *details;    // further lines of its help, or ""
     const cli_option *options;
     uint32_t option_count;
-    int (*run)(int argc, char **argv); // argv[0] is the subcommand's name
+    int (*run)(int argc, char **argv);   // argv[0] is the subcommand's name
 } cli_command;
 
-extern const cli_command cli_run_command, cli_tokenize_command, cli_devices_command, cli_plugins_command;
+extern const cli_command cli_run_command, cli_tokenize_command, cli_devices_command,
+    cli_plugins_command;
 
-// Parses argv by the command's options into `fields` (zeroed or with defaults) and moves what is no option to the front of
-// argv + 1. -1: go on; else the exit code: help was shown, or a line said what is wrong.
+// Parses argv by the command's options into `fields` (zeroed or with defaults) and moves what is no
+// option to the front of argv + 1. -1: go on; else the exit code: help was shown, or a line said
+// what is wrong.
 //   out_count   how many words are left; least … most are allowed
-int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most, int *out_count);
+int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most,
+              int *out_count);
 
 // The word of a list nearest to `given`, or NULL when none is near.
 const char *cli_nearest(const char *given, const char *const *words, uint32_t count);
@@ -91,16 +119,18 @@ const char *cli_nearest(const char *given, const char *const *words, uint32_t co
 // Comma-separated ids. false: a line said what is wrong. *out_ids: to be freed.
 bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count);
 
-// -------------------------------------------------------------------------------------------------------- runtime
+// ----------------------------------------------------------------------------------------- runtime
 
 // CLI_OK, or the exit code after a line. Warnings of the runtime go to stderr.
 int cli_start(const cli_common *common, tn_runtime **out_runtime);
 
-// The devices named in common->devices: *out_devices is to be freed, NULL with count 0 when none is named.
-int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices, uint32_t *out_count);
+// The devices named in common->devices: *out_devices is to be freed, NULL with count 0 when none is
+// named.
+int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
+                     uint32_t *out_count);
 
-// MODEL: a path, or "austen" for the model that comes with Tenon, found beside the build or the installed prefix, unless a
-// file of that name is here.
+// MODEL: a path, or "austen" for the model that comes with Tenon, found beside the build or the
+// installed prefix, unless a file of that name is here.
 int cli_open_model(const char *name, tn_model **out_model);
 
 // The whole of stdin, byte for byte. *out_text is to be freed.

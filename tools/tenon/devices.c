@@ -18,7 +18,8 @@ static const cli_option options[] = {
 
 static const char *kind_name(uint32_t kind)
 {
-    static const char *const names[] = { "unknown", "cpu", "gpu", "integrated gpu", "accelerator", "software" };
+    static const char *const names[] = { "unknown",        "cpu",         "gpu",
+                                         "integrated gpu", "accelerator", "software" };
     return kind < sizeof names / sizeof *names ? names[kind] : names[0];
 }
 
@@ -27,7 +28,8 @@ static void print_text(const tn_runtime *runtime)
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
-        printf("%-10s %-14s %8.1f GiB  %s\n", info.name, kind_name(info.kind), (double)info.memory_bytes / (1 << 30), info.description);
+        printf("%-10s %-14s %8.1f GiB  %s\n", info.name, kind_name(info.kind),
+               (double)info.memory_bytes / (1 << 30), info.description);
     }
 }
 
@@ -37,9 +39,11 @@ static int print_json(const tn_runtime *runtime)
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
-        json_array_append_new(list, json_pack("{ss ss ss ss ss sI sf}", "name", info.name, "kind", kind_name(info.kind), "description",
-                                              info.description, "driver", info.driver, "plugin", info.plugin, "memory_bytes",
-                                              (json_int_t)info.memory_bytes, "flops_per_s", info.flops_per_s));
+        json_array_append_new(list, json_pack("{ss ss ss ss ss sI sf}", "name", info.name, "kind",
+                                              kind_name(info.kind), "description", info.description,
+                                              "driver", info.driver, "plugin", info.plugin,
+                                              "memory_bytes", (json_int_t)info.memory_bytes,
+                                              "flops_per_s", info.flops_per_s));
     }
     json_t *root = json_pack("{si so}", "schema_version", 1, "devices", list);
     int failed = json_dumpf(root, stdout, JSON_COMPACT);
@@ -69,5 +73,7 @@ static int run(int argc, char **argv)
 }
 
 const cli_command cli_devices_command = {
-    "devices", "[options]", "Lists the devices of all plugins", "", options, sizeof options / sizeof *options, run,
+    "devices", "[options]", "Lists the devices of all plugins",
+    "",        options,     sizeof options / sizeof *options,
+    run,
 };

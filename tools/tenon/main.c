@@ -4,7 +4,8 @@
 
 #include "cli.h"
 
-static const cli_command *const commands[] = { &cli_run_command, &cli_tokenize_command, &cli_devices_command, &cli_plugins_command };
+static const cli_command *const commands[] = { &cli_run_command, &cli_tokenize_command,
+                                               &cli_devices_command, &cli_plugins_command };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static int show_help(void)
@@ -13,10 +14,14 @@ static int show_help(void)
     for (int i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf("\ntenon COMMAND --help tells more; tenon --version the version.\n\n"
-           "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 no such device or it cannot run the graph, 4 a named plugin is\n"
-           "rejected, 5 out of memory, 6 a bad or missing file, 7 a device failed or an internal error, 130 interrupted.\n\n"
-           "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for plugins), TENON_CPU_ISA\n"
-           "(scalar or avx2: lowers the instruction set of the CPU plugin), XDG_CONFIG_HOME (where tenon/tenon.ini is).\n");
+           "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 no such device or it cannot run the "
+           "graph, 4 a named plugin is\n"
+           "rejected, 5 out of memory, 6 a bad or missing file, 7 a device failed or an internal "
+           "error, 130 interrupted.\n\n"
+           "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for "
+           "plugins), TENON_CPU_ISA\n"
+           "(scalar or avx2: lowers the instruction set of the CPU plugin), XDG_CONFIG_HOME (where "
+           "tenon/tenon.ini is).\n");
     return cli_end_output();
 }
 

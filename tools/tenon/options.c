@@ -12,13 +12,15 @@ enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
 
 static int show_help(const cli_command *command)
 {
-    printf("usage: tenon %s %s\n\n%s.\n%s%s\n", command->name, command->synopsis, command->summary, *command->details ? "\n" : "", command->details);
+    printf("usage: tenon %s %s\n\n%s.\n%s%s\n", command->name, command->synopsis, command->summary,
+           *command->details ? "\n" : "", command->details);
     for (uint32_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
         char left[64], letter[4] = "";
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c,", option->letter);
-        snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name, option->argument ? " " : "", option->argument ? option->argument : "");
+        snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name,
+                 option->argument ? " " : "", option->argument ? option->argument : "");
         printf("  %-26s %s\n", left, option->help);
     }
     printf("  %-26s %s\n", "-h, --help", "this text");
@@ -26,7 +28,8 @@ static int show_help(const cli_command *command)
 }
 
 // The locale never matters: the program does not call setlocale.
-static bool read_number(const cli_option *option, const char *text, double *out_real, int64_t *out_whole)
+static bool read_number(const cli_option *option, const char *text, double *out_real,
+                        int64_t *out_whole)
 {
     char *end;
     errno = 0;
@@ -38,8 +41,8 @@ static bool read_number(const cli_option *option, const char *text, double *out_
     }
     if (is_read && *out_real >= option->least && *out_real <= option->most)
         return true;
-    cli_fail(CLI_USAGE, "--%s '%s': a %snumber from %g to %g is expected", option->name, text, option->kind == CLI_NUMBER ? "whole " : "",
-             option->least, option->most);
+    cli_fail(CLI_USAGE, "--%s '%s': a %snumber from %g to %g is expected", option->name, text,
+             option->kind == CLI_NUMBER ? "whole " : "", option->least, option->most);
     return false;
 }
 
@@ -79,18 +82,23 @@ static int fail_unknown(const cli_command *command, const char *word)
     snprintf(given, sizeof given, "%s", word + strspn(word, "-"));
     given[strcspn(given, "=")] = 0;
     const char *near = cli_nearest(given, names, command->option_count);
-    return near ? cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?", command->name, word, near)
-                : cli_fail(CLI_USAGE, "%s: there is no option '%s', see tenon %s --help", command->name, word, command->name);
+    return near ? cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?",
+                           command->name, word, near)
+                : cli_fail(CLI_USAGE, "%s: there is no option '%s', see tenon %s --help",
+                           command->name, word, command->name);
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most, int *out_count)
+int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most,
+              int *out_count)
 {
     struct option longs[MAX_OPTIONS + 2] = { { "help", no_argument, NULL, 'h' } };
     char shorts[2 * MAX_OPTIONS + 4] = ":h";
     size_t used = 2;
     for (uint32_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
-        longs[i + 1] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, FIRST_LONG + (int)i };
+        longs[i + 1] = (struct option){ option->name,
+                                        option->argument ? required_argument : no_argument, NULL,
+                                        FIRST_LONG + (int)i };
         if (option->letter) {
             shorts[used++] = option->letter;
             if (option->argument)
@@ -103,7 +111,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
         if (c == 'h')
             return show_help(command);
         if (c == ':')
-            return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name, argv[optind - 1]);
+            return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name,
+                            argv[optind - 1]);
         if (c == '?')
             return fail_unknown(command, argv[optind - 1]);
         const cli_option *option = NULL;
@@ -115,7 +124,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
     }
     int count = argc - optind;
     if (count < least || count > most)
-        return cli_fail(CLI_USAGE, "%s takes %s, see tenon %s --help", command->name, command->synopsis, command->name);
+        return cli_fail(CLI_USAGE, "%s takes %s, see tenon %s --help", command->name,
+                        command->synopsis, command->name);
     for (int i = 0; i < count; i++)
         argv[1 + i] = argv[optind + i];
     *out_count = count;

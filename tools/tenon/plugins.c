@@ -12,7 +12,8 @@ typedef struct plugins_options {
 
 static const cli_option options[] = {
     CLI_COMMON_OPTIONS,
-    { "why", 0, CLI_FLAG, NULL, offsetof(plugins_options, why), 0, 0, "every candidate file, and why it is in or out" },
+    { "why", 0, CLI_FLAG, NULL, offsetof(plugins_options, why), 0, 0,
+      "every candidate file, and why it is in or out" },
     { "json", 0, CLI_FLAG, NULL, offsetof(plugins_options, json), 0, 0, "print JSON" },
 };
 
@@ -25,10 +26,12 @@ static const char *state_name(uint32_t state)
 static void print_one(const tn_plugin_info *info, bool why)
 {
     if (info->state == TN_PLUGIN_LOADED)
-        printf("%-12s %-10s ABI %u.%u  %u device%s  %s\n", info->name, info->version, info->abi_major, info->abi_minor, info->device_count,
+        printf("%-12s %-10s ABI %u.%u  %u device%s  %s\n", info->name, info->version,
+               info->abi_major, info->abi_minor, info->device_count,
                info->device_count == 1 ? "" : "s", info->path);
     else if (why)
-        printf("%-12s %-10s %s\n", *info->name ? info->name : "-", state_name(info->state), info->path);
+        printf("%-12s %-10s %s\n", *info->name ? info->name : "-", state_name(info->state),
+               info->path);
     if (why)
         printf("             %s: %s\n", info->origin, info->reason);
 }
@@ -37,9 +40,11 @@ static json_t *json_of(const tn_plugin_info *info)
 {
     char abi[32];
     snprintf(abi, sizeof abi, "%u.%u", info->abi_major, info->abi_minor);
-    return json_pack("{ss ss ss ss ss ss ss ss ss si sb}", "name", info->name, "state", state_name(info->state), "path", info->path, "origin",
-                     info->origin, "version", info->version, "vendor", info->vendor, "license", info->license, "abi", abi, "reason",
-                     info->reason, "devices", (int)info->device_count, "named", (int)info->is_named);
+    return json_pack("{ss ss ss ss ss ss ss ss ss si sb}", "name", info->name, "state",
+                     state_name(info->state), "path", info->path, "origin", info->origin, "version",
+                     info->version, "vendor", info->vendor, "license", info->license, "abi", abi,
+                     "reason", info->reason, "devices", (int)info->device_count, "named",
+                     (int)info->is_named);
 }
 
 static int print_all(const tn_runtime *runtime, const plugins_options *given)
@@ -78,8 +83,13 @@ static int run(int argc, char **argv)
 }
 
 const cli_command cli_plugins_command = {
-    "plugins", "[--why] [options]", "Lists the plugins that are loaded, or all candidates",
-    "Searched in this order: --plugin, TENON_PLUGIN_PATH, the user's tenon.ini, the system's tenon.ini, lib/tenon/plugins\n"
+    "plugins",
+    "[--why] [options]",
+    "Lists the plugins that are loaded, or all candidates",
+    "Searched in this order: --plugin, TENON_PLUGIN_PATH, the user's tenon.ini, the system's "
+    "tenon.ini, lib/tenon/plugins\n"
     "beside libtenon.\n",
-    options, sizeof options / sizeof *options, run,
+    options,
+    sizeof options / sizeof *options,
+    run,
 };

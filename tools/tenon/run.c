@@ -14,20 +14,34 @@ enum { TOP_LOGITS = 10, DEFAULT_NEW_TOKENS = 128 };
 
 static const cli_option options[] = {
     CLI_COMMON_OPTIONS,
-    { "device", 0, CLI_TEXT, "NAME,…", offsetof(run_options, devices), 0, 0, "run on these devices only, in this order of preference" },
-    { "ctx", 0, CLI_NUMBER, "N", offsetof(run_options, ctx), 0, 1 << 30, "tokens of context (default: the model's, at most 4096)" },
-    { "kv-type", 0, CLI_TEXT, "TYPE", offsetof(run_options, kv_type), 0, 0, "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },
-    { "max-tokens", 'n', CLI_NUMBER, "N", offsetof(run_options, max_tokens), 0, 1 << 30, "new tokens at most (default: 128)" },
-    { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0, "the prompt as token ids, used as they are" },
-    { "ignore-eos", 0, CLI_FLAG, NULL, offsetof(run_options, ignore_eos), 0, 0, "go on past the end of the text" },
-    { "greedy", 0, CLI_FLAG, NULL, offsetof(run_options, greedy), 0, 0, "always the most likely token" },
-    { "temp", 0, CLI_REAL, "X", offsetof(run_options, temperature), 0, 100, "temperature (default: 0.8); 0 is greedy" },
-    { "top-k", 0, CLI_NUMBER, "N", offsetof(run_options, top_k), 0, 1 << 30, "sample from the N most likely (default: 40); 0: all" },
-    { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 0, 1, "and from this share of the probability (default: 0.95)" },
-    { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1, "and those this likely relative to the best (default: 0.05)" },
-    { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15, "seed of the sampling (default: random, and printed)" },
-    { "explain", 0, CLI_FLAG, NULL, offsetof(run_options, explain), 0, 0, "print the plan on stderr: segments, copies, memory" },
-    { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0, "print one JSON object at the end, no stream" },
+    { "device", 0, CLI_TEXT, "NAME,…", offsetof(run_options, devices), 0, 0,
+      "run on these devices only, in this order of preference" },
+    { "ctx", 0, CLI_NUMBER, "N", offsetof(run_options, ctx), 0, 1 << 30,
+      "tokens of context (default: the model's, at most 4096)" },
+    { "kv-type", 0, CLI_TEXT, "TYPE", offsetof(run_options, kv_type), 0, 0,
+      "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },
+    { "max-tokens", 'n', CLI_NUMBER, "N", offsetof(run_options, max_tokens), 0, 1 << 30,
+      "new tokens at most (default: 128)" },
+    { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0,
+      "the prompt as token ids, used as they are" },
+    { "ignore-eos", 0, CLI_FLAG, NULL, offsetof(run_options, ignore_eos), 0, 0,
+      "go on past the end of the text" },
+    { "greedy", 0, CLI_FLAG, NULL, offsetof(run_options, greedy), 0, 0,
+      "always the most likely token" },
+    { "temp", 0, CLI_REAL, "X", offsetof(run_options, temperature), 0, 100,
+      "temperature (default: 0.8); 0 is greedy" },
+    { "top-k", 0, CLI_NUMBER, "N", offsetof(run_options, top_k), 0, 1 << 30,
+      "sample from the N most likely (default: 40); 0: all" },
+    { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 0, 1,
+      "and from this share of the probability (default: 0.95)" },
+    { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1,
+      "and those this likely relative to the best (default: 0.05)" },
+    { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15,
+      "seed of the sampling (default: random, and printed)" },
+    { "explain", 0, CLI_FLAG, NULL, offsetof(run_options, explain), 0, 0,
+      "print the plan on stderr: segments, copies, memory" },
+    { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0,
+      "print one JSON object at the end, no stream" },
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -50,11 +64,14 @@ static void write_text(void *context, const char *text, size_t bytes)
     fwrite(text, 1, bytes, context);
 }
 
-// ---------------------------------------------------------------------------------------------------------- prepare
+// ----------------------------------------------------------------------------------------- prepare
 
 static bool parse_kv_type(const char *text, tn_dtype *out_type)
 {
-    static const struct { const char *name; tn_dtype type; } types[] = { { "f32", TN_DTYPE_F32 }, { "f16", TN_DTYPE_F16 }, { "q8_0", TN_DTYPE_Q8_0 } };
+    static const struct {
+        const char *name;
+        tn_dtype type;
+    } types[] = { { "f32", TN_DTYPE_F32 }, { "f16", TN_DTYPE_F16 }, { "q8_0", TN_DTYPE_Q8_0 } };
     for (size_t i = 0; text && i < sizeof types / sizeof *types; i++)
         if (!strcmp(text, types[i].name)) {
             *out_type = types[i].type;
@@ -71,17 +88,22 @@ static int take_prompt(run_state *state, const char *prompt)
     size_t bytes = prompt ? strlen(prompt) : 0;
     int code = CLI_OK;
     if (given->tokens)
-        return cli_parse_ids(given->tokens, &state->prompt, &state->prompt_count) ? CLI_OK : CLI_USAGE;
+        return cli_parse_ids(given->tokens, &state->prompt, &state->prompt_count) ? CLI_OK
+                                                                                  : CLI_USAGE;
     if (!prompt && isatty(STDIN_FILENO))
-        return cli_fail(CLI_USAGE, "run: no prompt is given: add one, use --tokens, or pipe text into standard input");
+        return cli_fail(
+            CLI_USAGE,
+            "run: no prompt is given: add one, use --tokens, or pipe text into standard input");
     if (!prompt) {
         code = cli_read_stdin(&from_stdin, &bytes);
         prompt = from_stdin;
     }
     int32_t *ids = NULL;
-    if (code == CLI_OK && tlm_tokenize(state->tokenizer, prompt, bytes, 0, &ids, &state->prompt_count, &err) != TN_OK)
+    if (code == CLI_OK &&
+        tlm_tokenize(state->tokenizer, prompt, bytes, 0, &ids, &state->prompt_count, &err) != TN_OK)
         code = cli_fail_status(&err);
-    if (code == CLI_OK && !(state->prompt = calloc((size_t)state->prompt_count + 1, sizeof *state->prompt)))
+    if (code == CLI_OK &&
+        !(state->prompt = calloc((size_t)state->prompt_count + 1, sizeof *state->prompt)))
         code = cli_fail(CLI_MEMORY, "not enough memory for %u tokens", state->prompt_count);
     if (code == CLI_OK)
         memcpy(state->prompt, ids, state->prompt_count * sizeof *ids);
@@ -96,11 +118,15 @@ static int check_prompt(const run_state *state)
     tlm_context_describe(state->context, &info);
     for (uint32_t i = 0; i < state->prompt_count; i++)
         if (state->prompt[i] < 0 || (uint32_t)state->prompt[i] >= info.vocabulary)
-            return cli_fail(CLI_USAGE, "run: there is no token %d, the vocabulary has %u", state->prompt[i], info.vocabulary);
+            return cli_fail(CLI_USAGE, "run: there is no token %d, the vocabulary has %u",
+                            state->prompt[i], info.vocabulary);
     if (state->prompt_count == 0)
-        return cli_fail(CLI_USAGE, "run: the prompt is empty, and this model adds no token to begin with");
+        return cli_fail(CLI_USAGE,
+                        "run: the prompt is empty, and this model adds no token to begin with");
     if (state->prompt_count > info.context_tokens)
-        return cli_fail(CLI_USAGE, "run: the prompt has %u tokens, the context holds %u: use --ctx %u or more, or a shorter prompt",
+        return cli_fail(CLI_USAGE,
+                        "run: the prompt has %u tokens, the context holds %u: use --ctx %u or "
+                        "more, or a shorter prompt",
                         state->prompt_count, info.context_tokens, state->prompt_count);
     return CLI_OK;
 }
@@ -123,7 +149,9 @@ static int make_sampler(run_state *state)
     how.seed &= (UINT64_C(1) << 52) - 1;   // fits the number that --seed takes
     if (given->seed < 0 && how.temperature > 0)
         cli_note("seed %llu", (unsigned long long)how.seed);
-    return tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
+    return tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler, &err) == TN_OK
+               ? CLI_OK
+               : cli_fail_status(&err);
 }
 
 static int prepare(run_state *state, const char *model, const char *prompt)
@@ -142,7 +170,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         code = cli_start(&given->common, &state->runtime);
     if (code == CLI_OK)
         code = cli_find_devices(state->runtime, given->devices, &state->devices, &device_count);
-    if (code == CLI_OK && tlm_tokenizer_create(state->model, NULL, &state->tokenizer, &err) != TN_OK)
+    if (code == CLI_OK &&
+        tlm_tokenizer_create(state->model, NULL, &state->tokenizer, &err) != TN_OK)
         code = cli_fail_status(&err);
     if (code == CLI_OK && *tlm_tokenizer_warning(state->tokenizer))
         cli_note("warning: %s", tlm_tokenizer_warning(state->tokenizer));
@@ -150,7 +179,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         code = take_prompt(state, prompt);
     how.devices = state->devices;
     how.device_count = code == CLI_OK ? device_count : 0;
-    if (code == CLI_OK && tlm_context_create(state->runtime, state->model, &how, &state->context, &err) != TN_OK)
+    if (code == CLI_OK &&
+        tlm_context_create(state->runtime, state->model, &how, &state->context, &err) != TN_OK)
         code = cli_fail_status(&err);
     state->load_ms = now_ms() - begin;
     if (code == CLI_OK && given->explain)
@@ -164,7 +194,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     return code;
 }
 
-// --------------------------------------------------------------------------------------------------------- generate
+// ---------------------------------------------------------------------------------------- generate
 
 // The highest logits, best first, the lower id first of equals.
 static void keep_top(run_state *state, const float *logits, uint32_t vocabulary)
@@ -193,7 +223,8 @@ static void add_text(run_state *state, const char *text, size_t bytes)
         fflush(stdout);
         return;
     }
-    memcpy(state->text + state->text_bytes, text, bytes);   // room for the longest token, that many times
+    memcpy(state->text + state->text_bytes, text,
+           bytes);   // room for the longest token, that many times
     state->text_bytes += bytes;
 }
 
@@ -213,7 +244,8 @@ static int generate(run_state *state)
     tn_error err = { 0 };
     tlm_context_info info = { .size = sizeof info };
     tlm_context_describe(state->context, &info);
-    uint32_t room = info.context_tokens - state->prompt_count + 1;   // the last token made needs no place
+    uint32_t room = info.context_tokens - state->prompt_count +
+                    1;   // the last token made needs no place
     uint32_t most = given->max_tokens < room ? (uint32_t)given->max_tokens : room;
     state->tokens = calloc((size_t)most + 1, sizeof *state->tokens);
     state->text = given->json ? calloc((size_t)most + 1, 3 * longest_token(state)) : NULL;
@@ -272,7 +304,12 @@ static void release(run_state *state)
 
 static int run(int argc, char **argv)
 {
-    run_options given = { .max_tokens = DEFAULT_NEW_TOKENS, .temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05, .seed = -1 };
+    run_options given = { .max_tokens = DEFAULT_NEW_TOKENS,
+                          .temperature = 0.8,
+                          .top_k = 40,
+                          .top_p = 0.95,
+                          .min_p = 0.05,
+                          .seed = -1 };
     run_state state = { .given = &given };
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0) {
@@ -280,7 +317,8 @@ static int run(int argc, char **argv)
         free(given.common.settings.items);
         return code;
     }
-    sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND }, NULL);   // a second one ends at once
+    sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND },
+              NULL);   // a second one ends at once
     code = prepare(&state, argv[1], count == 2 ? argv[2] : NULL);
     if (code == CLI_OK)
         code = generate(&state);
@@ -296,7 +334,12 @@ static int run(int argc, char **argv)
 }
 
 const cli_command cli_run_command = {
-    "run", "MODEL [PROMPT] [options]", "Runs a language model and streams its text",
-    "MODEL is a GGUF file, or 'austen', the small model that comes with Tenon. Without PROMPT it is read from standard input.\n",
-    options, sizeof options / sizeof *options, run,
+    "run",
+    "MODEL [PROMPT] [options]",
+    "Runs a language model and streams its text",
+    "MODEL is a GGUF file, or 'austen', the small model that comes with Tenon. Without PROMPT it "
+    "is read from standard input.\n",
+    options,
+    sizeof options / sizeof *options,
+    run,
 };

@@ -25,11 +25,11 @@ typedef struct run_state {
     tlm_stream *stream;
     int32_t *prompt;
     uint32_t prompt_count;
-    int32_t *tokens;            // made, without the stop id
+    int32_t *tokens;   // made, without the stop id
     uint32_t token_count, decoded_count;
-    char *text;                 // of tokens, with --json
+    char *text;   // of tokens, with --json
     size_t text_bytes;
-    int32_t top_ids[10];        // at the last prompt position, before samplers
+    int32_t top_ids[10];   // at the last prompt position, before samplers
     float top_logits[10];
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;

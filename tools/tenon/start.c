@@ -42,10 +42,12 @@ static int fail_device(const tn_runtime *runtime, const char *name)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", info.name);
     }
-    return cli_fail(CLI_NO_DEVICE, "there is no device '%s'; there are: %s", name, *known ? known : "none, see tenon plugins --why");
+    return cli_fail(CLI_NO_DEVICE, "there is no device '%s'; there are: %s", name,
+                    *known ? known : "none, see tenon plugins --why");
 }
 
-int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices, uint32_t *out_count)
+int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
+                     uint32_t *out_count)
 {
     *out_devices = NULL;
     *out_count = 0;
@@ -56,7 +58,8 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
         most += *at == ',';
     tn_device **devices = calloc(most, sizeof *devices);
     char *copy = strdup(names);
-    int code = devices && copy ? CLI_OK : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
+    int code = devices && copy ? CLI_OK
+                               : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
     uint32_t count = 0;
     for (char *rest = copy, *name; code == CLI_OK && (name = strsep(&rest, ","));) {
         devices[count] = tn_runtime_find_device(runtime, name);
@@ -73,7 +76,8 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
     return CLI_OK;
 }
 
-// <prefix>/share/tenon/models/NAME.gguf, where libtenon is <prefix>/lib[/…]/libtenon.so: the build has the same folders.
+// <prefix>/share/tenon/models/NAME.gguf, where libtenon is <prefix>/lib[/…]/libtenon.so: the build
+// has the same folders.
 static bool find_embedded(const char *name, char *path, size_t room)
 {
     Dl_info info;
@@ -114,7 +118,8 @@ int cli_read_stdin(char **out_text, size_t *out_bytes)
             char *larger = realloc(text, room);
             if (!larger) {
                 free(text);
-                return cli_fail(CLI_MEMORY, "not enough memory for %zu bytes of standard input", room);
+                return cli_fail(CLI_MEMORY, "not enough memory for %zu bytes of standard input",
+                                room);
             }
             text = larger;
         }

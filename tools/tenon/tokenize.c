@@ -12,7 +12,8 @@ typedef struct tokenize_options {
 } tokenize_options;
 
 static const cli_option options[] = {
-    { "no-special", 0, CLI_FLAG, NULL, offsetof(tokenize_options, no_special), 0, 0, "text that looks like a special token is text" },
+    { "no-special", 0, CLI_FLAG, NULL, offsetof(tokenize_options, no_special), 0, 0,
+      "text that looks like a special token is text" },
     { "json", 0, CLI_FLAG, NULL, offsetof(tokenize_options, json), 0, 0, "print JSON" },
 };
 
@@ -26,7 +27,8 @@ static int print_ids(const int32_t *ids, uint32_t count, bool as_json)
     return cli_end_output();
 }
 
-static int tokenize(const tn_model *model, const char *text, size_t bytes, const tokenize_options *given)
+static int tokenize(const tn_model *model, const char *text, size_t bytes,
+                    const tokenize_options *given)
 {
     tn_error err = { 0 };
     tlm_tokenizer *tokenizer = NULL;
@@ -36,7 +38,8 @@ static int tokenize(const tn_model *model, const char *text, size_t bytes, const
     if (status == TN_OK && *tlm_tokenizer_warning(tokenizer))
         cli_note("warning: %s", tlm_tokenizer_warning(tokenizer));
     if (status == TN_OK)
-        status = tlm_tokenize(tokenizer, text, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids, &count, &err);
+        status = tlm_tokenize(tokenizer, text, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
+                              &count, &err);
     int code = status == TN_OK ? print_ids(ids, count, given->json) : cli_fail_status(&err);
     tlm_ids_free(tokenizer, ids);
     tlm_tokenizer_destroy(tokenizer);
@@ -71,6 +74,11 @@ static int run(int argc, char **argv)
 }
 
 const cli_command cli_tokenize_command = {
-    "tokenize", "MODEL [TEXT] [options]", "Prints the token ids of a text, or of standard input byte for byte",
-    "BOS is added as the model's metadata says.\n", options, sizeof options / sizeof *options, run,
+    "tokenize",
+    "MODEL [TEXT] [options]",
+    "Prints the token ids of a text, or of standard input byte for byte",
+    "BOS is added as the model's metadata says.\n",
+    options,
+    sizeof options / sizeof *options,
+    run,
 };

@@ -7,7 +7,8 @@
 
 enum { LONGEST = 32 };
 
-// Levenshtein distance of two words of at most LONGEST letters. Source: Levenshtein 1966, by one row of the table.
+// Levenshtein distance of two words of at most LONGEST letters. Source: Levenshtein 1966, by one
+// row of the table.
 static size_t distance(const char *a, const char *b)
 {
     size_t row[LONGEST + 1], n = strlen(b);
@@ -57,7 +58,10 @@ bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count)
         long id = strtol(at, &end, 10);
         if (end == at || (*end && *end != ',') || errno || id < 0 || id > INT32_MAX) {
             free(ids);
-            return cli_fail(CLI_USAGE, "--tokens: token ids separated by commas are expected, not '%.40s'", at), false;
+            return cli_fail(CLI_USAGE,
+                            "--tokens: token ids separated by commas are expected, not '%.40s'",
+                            at),
+                   false;
         }
         ids[count++] = (int32_t)id;
         if (!*end)

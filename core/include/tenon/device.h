@@ -1,8 +1,10 @@
-// device.h: the runtime of an application: the plugins it found, the devices they offer, threads, settings and log.
+// device.h: the runtime of an application: the plugins it found, the devices they offer, threads,
+// settings and log.
 //
-// A tn_runtime looks for plugins when it is created, reads the manifest of every candidate, loads those that fit, and
-// lists their devices in an order that is the same at every start. A plugin that fails is told by tn_runtime_plugin and
-// otherwise ignored, unless its file was named: then creation fails with TN_E_PLUGIN.
+// A tn_runtime looks for plugins when it is created, reads the manifest of every candidate, loads
+// those that fit, and lists their devices in an order that is the same at every start. A plugin
+// that fails is told by tn_runtime_plugin and otherwise ignored, unless its file was named: then
+// creation fails with TN_E_PLUGIN.
 //
 // Ownership: devices, plugin infos and names are lent; they live as long as the runtime.
 // Threads: [any] for everything but create and destroy.
@@ -22,20 +24,23 @@ enum { TN_LOG_ERROR = 0, TN_LOG_WARNING = 1, TN_LOG_INFO = 2, TN_LOG_DEBUG = 3 }
 
 // All fields but size may be 0 or NULL. Copied during the call.
 typedef struct tn_runtime_options {
-    uint32_t size;                       // sizeof
-    uint32_t threads;                    // of the pool, the caller counted; 0 = the CPUs of the affinity mask and quota
-    const char *const *plugin_paths;     // files or folders, searched first
+    uint32_t size;      // sizeof
+    uint32_t threads;   // of the pool, the caller counted; 0 = CPUs of the affinity mask and quota
+    const char *const *plugin_paths;   // files or folders, searched first
     uint32_t plugin_path_count;
     uint32_t setting_count;
-    const char *const *settings;         // "plugin.cpu.activations=f32": [plugin.cpu] activations = f32 of tenon.ini
-    const char *config;                  // this file in place of the user's tenon.ini; a missing one is an error
-    const tn_allocator *allocator;       // NULL = the C library's
-    void (*log)(void *context, int32_t level, const char *text);   // NULL = standard error, warnings and errors only
+    const char *const *settings;   // "plugin.cpu.activations=f32", as [plugin.cpu] of tenon.ini
+    const char *config;   // this file in place of the user's tenon.ini; a missing one is an error
+    const tn_allocator *allocator;   // NULL = the C library's
     void *log_context;
+    // NULL = standard error, warnings and errors only. Called on any thread.
+    void (*log)(void *context, int32_t level, const char *text);
 } tn_runtime_options;
 
-// Errors: TN_E_PLUGIN a named plugin is rejected; TN_E_FILE config; TN_E_ARG a setting without "=". Since 0.1
-TN_NODISCARD TN_API tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_runtime, tn_error *err);
+// Errors: TN_E_PLUGIN a named plugin is rejected; TN_E_FILE config; TN_E_ARG a setting without "=".
+// Since 0.1
+TN_NODISCARD TN_API tn_status tn_runtime_create(const tn_runtime_options *options,
+                                                tn_runtime **out_runtime, tn_error *err);
 
 // NULL is fine. After all sessions made with it. Since 0.1
 TN_API void tn_runtime_destroy(tn_runtime *runtime);
@@ -43,53 +48,63 @@ TN_API void tn_runtime_destroy(tn_runtime *runtime);
 // Threads of the pool, the caller counted. Since 0.1
 TN_API uint32_t tn_runtime_threads(const tn_runtime *runtime);
 
-// -------------------------------------------------------------------------------------------------------- devices
-
-enum { TN_KIND_CPU = 1, TN_KIND_GPU = 2, TN_KIND_INTEGRATED_GPU = 3, TN_KIND_ACCELERATOR = 4, TN_KIND_SOFTWARE = 5 };
-
-typedef struct tn_device_info {
-    uint32_t size;               // sizeof, set by the caller
-    uint32_t kind;
-    const char *name;            // "cpu0": what people type
-    const char *description;     // "AMD EPYC"
-    const char *driver;
-    const char *plugin;          // "cpu"
-    uint64_t memory_bytes;       // 0 = unknown
-    double flops_per_s;          // rough, F32; 0 = unknown
-} tn_device_info;
-
-TN_API uint32_t tn_runtime_device_count(const tn_runtime *runtime);                            // Since 0.1
-TN_API tn_device *tn_runtime_device(const tn_runtime *runtime, uint32_t index);                // NULL past the end. Since 0.1
-TN_API tn_device *tn_runtime_find_device(const tn_runtime *runtime, const char *name);         // NULL = none. Since 0.1
-TN_API void tn_device_describe(const tn_device *device, tn_device_info *out_info);             // Since 0.1
-
-// -------------------------------------------------------------------------------------------------------- plugins
+// ----------------------------------------------------------------------------------------- devices
 
 enum {
-    TN_PLUGIN_LOADED = 1,      // in use
-    TN_PLUGIN_SHADOWED = 2,    // fits, but another of the same name comes first
-    TN_PLUGIN_DISABLED = 3,    // by the config
-    TN_PLUGIN_REJECTED = 4,    // `reason` says why
+    TN_KIND_CPU = 1,
+    TN_KIND_GPU = 2,
+    TN_KIND_INTEGRATED_GPU = 3,
+    TN_KIND_ACCELERATOR = 4,
+    TN_KIND_SOFTWARE = 5
+};
+
+typedef struct tn_device_info {
+    uint32_t size;   // sizeof, set by the caller
+    uint32_t kind;
+    const char *name;          // "cpu0": what people type
+    const char *description;   // "AMD EPYC"
+    const char *driver;
+    const char *plugin;      // "cpu"
+    uint64_t memory_bytes;   // 0 = unknown
+    double flops_per_s;      // rough, F32; 0 = unknown
+} tn_device_info;
+
+TN_API uint32_t tn_runtime_device_count(const tn_runtime *runtime);   // Since 0.1
+TN_API tn_device *tn_runtime_device(const tn_runtime *runtime,
+                                    uint32_t index);   // NULL past the end. Since 0.1
+TN_API tn_device *tn_runtime_find_device(const tn_runtime *runtime,
+                                         const char *name);   // NULL = none. Since 0.1
+TN_API void tn_device_describe(const tn_device *device, tn_device_info *out_info);   // Since 0.1
+
+// ----------------------------------------------------------------------------------------- plugins
+
+enum {
+    TN_PLUGIN_LOADED = 1,     // in use
+    TN_PLUGIN_SHADOWED = 2,   // fits, but another of the same name comes first
+    TN_PLUGIN_DISABLED = 3,   // by the config
+    TN_PLUGIN_REJECTED = 4,   // `reason` says why
 };
 
 // One candidate file, in the order of the search.
 typedef struct tn_plugin_info {
-    uint32_t size;               // sizeof, set by the caller
+    uint32_t size;   // sizeof, set by the caller
     uint32_t state;
     const char *path;
-    const char *origin;          // which place of the search: "--plugin", "TENON_PLUGIN_PATH", "config", "installed"
-    const char *name;            // of the manifest; "" when there is none
+    const char *origin;   // which place of the search: "--plugin", "TENON_PLUGIN_PATH", "config",
+                          // "installed"
+    const char *name;     // of the manifest; "" when there is none
     const char *version;
     const char *vendor;
     const char *license;
-    const char *reason;          // one line: why it is in, or out
+    const char *reason;              // one line: why it is in, or out
     uint32_t abi_major, abi_minor;   // built with; 0.0 without a manifest
     uint32_t device_count;
-    uint32_t is_named;           // 1: its file was named by the caller
+    uint32_t is_named;   // 1: its file was named by the caller
 } tn_plugin_info;
 
-TN_API uint32_t tn_runtime_plugin_count(const tn_runtime *runtime);                                       // Since 0.1
-TN_API void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info *out_info);       // past the end: zeros. Since 0.1
+TN_API uint32_t tn_runtime_plugin_count(const tn_runtime *runtime);   // Since 0.1
+TN_API void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index,
+                              tn_plugin_info *out_info);   // past the end: zeros. Since 0.1
 
 #ifdef __cplusplus
 }

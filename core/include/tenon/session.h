@@ -1,9 +1,9 @@
 // session.h: graphs compiled for a set of devices, ready to run again and again.
 //
-// A session takes one or more finished graphs that belong together: variants of one model for several batch sizes, say.
-// They share states of the same name, weights with the same bytes, and one arena per device, sized for the largest. When
-// tn_session_create returns, every program is compiled and bound; tn_session_run then allocates nothing, builds nothing
-// and plans nothing.
+// A session takes one or more finished graphs that belong together: variants of one model for
+// several batch sizes, say. They share states of the same name, weights with the same bytes, and
+// one arena per device, sized for the largest. When tn_session_create returns, every program is
+// compiled and bound; tn_session_run then allocates nothing, builds nothing and plans nothing.
 //
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session.
 // Threads: [one per session]; different sessions of one runtime run at the same time.
@@ -20,51 +20,60 @@ extern "C" {
 typedef struct tn_session tn_session;
 
 typedef struct tn_session_options {
-    uint32_t size;                       // sizeof
+    uint32_t size;   // sizeof
     uint32_t device_count;
-    tn_device *const *devices;           // used in this order of preference; none = every device that is not software
-    const tn_allocator *allocator;       // NULL = the C library's
+    tn_device *const *devices;       // in order of preference; none = all that are not software
+    const tn_allocator *allocator;   // NULL = the C library's
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
-// Errors: TN_E_UNSUPPORTED a node that no device takes, with each device's reason; TN_E_GRAPH a graph that is not
-// finished, or states of one name that differ; TN_E_HOST_MEMORY, TN_E_DEVICE_MEMORY with needed and free bytes. Since 0.1
-TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
-                                                const tn_session_options *options, tn_session **out_session, tn_error *err);
+// Errors: TN_E_UNSUPPORTED a node that no device takes, with each device's reason; TN_E_GRAPH a
+// graph that is not finished, or states of one name that differ; TN_E_HOST_MEMORY,
+// TN_E_DEVICE_MEMORY with needed and free bytes. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
+                                                uint32_t graph_count,
+                                                const tn_session_options *options,
+                                                tn_session **out_session, tn_error *err);
 
 // NULL is fine; waits for what runs. Since 0.1
 TN_API void tn_session_destroy(tn_session *session);
 
-// Bytes for an input: all of its elements, contiguous, or only the first ones when an extent says that no more count.
+// Bytes for an input: all of its elements, contiguous, or only the first ones when an extent says
+// that no more count.
 typedef struct tn_feed {
     tn_value input;
     const void *data;
     uint64_t bytes;
 } tn_feed;
 
-// Runs graph number `graph` (its place in the array given at creation) once and returns when it is done. feeds: inputs
-// that are not fed keep the bytes of their last run; those never fed are zero.
-// Errors: TN_E_ARG; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of the device: states are
-// then undefined until tn_session_reset. Since 0.1
-TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *feeds, uint32_t feed_count, tn_error *err);
+// Runs graph number `graph` (its place in the array given at creation) once and returns when it is
+// done. feeds: inputs that are not fed keep the bytes of their last run; those never fed are zero.
+// Errors: TN_E_ARG; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of
+// the device: states are then undefined until tn_session_reset. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
+                                             const tn_feed *feeds, uint32_t feed_count,
+                                             tn_error *err);
 
-// Copies `bytes` from the start of an output of the last run of that graph, contiguous. Valid until another run. Since 0.1
-TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to, uint64_t bytes, tn_error *err);
+// Copies `bytes` from the start of an output of the last run of that graph, contiguous. Valid until
+// another run. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output,
+                                              void *to, uint64_t bytes, tn_error *err);
 
 // All states to zero. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_reset(tn_session *session, tn_error *err);
 
 typedef struct tn_memory_report {
-    uint32_t size;                  // sizeof, set by the caller
-    uint32_t segment_count;         // of all graphs
-    uint64_t arena_bytes;           // of all devices: values that live within a run, planned
-    uint64_t arena_bound_bytes;     // the largest sum of live bytes: no plan can be smaller
-    uint64_t unshared_bytes;        // the same values if none shared bytes
+    uint32_t size;                // sizeof, set by the caller
+    uint32_t segment_count;       // of all graphs
+    uint64_t arena_bytes;         // of all devices: values that live within a run, planned
+    uint64_t arena_bound_bytes;   // the largest sum of live bytes: no plan can be smaller
+    uint64_t unshared_bytes;      // the same values if none shared bytes
     uint64_t state_bytes;
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into device memory
 } tn_memory_report;
-TN_API void tn_session_memory(const tn_session *session, tn_memory_report *out_report);   // Since 0.1
+TN_API void tn_session_memory(const tn_session *session,
+                              tn_memory_report *out_report);   // Since 0.1
 
 // The plan in words: for each graph its segments, claims, copies and memory. Since 0.1
 TN_API void tn_session_explain(const tn_session *session, const tn_sink *sink);

@@ -1,8 +1,9 @@
 // status.h: how every call of libtenon reports failure.
 //
-// A call that can fail returns a tn_status and, when the caller gave one, fills a tn_error: one line that says what was
-// tried, with which names and numbers, which rule was broken and, where known, what would help. On failure every out_
-// parameter is NULL or 0 and nothing has changed, unless the call says otherwise. Nothing in libtenon aborts or exits.
+// A call that can fail returns a tn_status and, when the caller gave one, fills a tn_error: one
+// line that says what was tried, with which names and numbers, which rule was broken and, where
+// known, what would help. On failure every out_ parameter is NULL or 0 and nothing has changed,
+// unless the call says otherwise. Nothing in libtenon aborts or exits.
 //
 // Threads: a tn_error belongs to the caller; two threads use two.
 #ifndef TENON_STATUS_H
@@ -15,10 +16,11 @@
 extern "C" {
 #endif
 
-#define TN_API __attribute__((visibility("default")))
+#define TN_API       __attribute__((visibility("default")))
 #define TN_NODISCARD __attribute__((warn_unused_result))
 
-// The release of these headers; tn_version tells that of the library loaded. CMake reads the numbers from here.
+// The release of these headers; tn_version tells that of the library loaded. CMake reads the
+// numbers from here.
 #define TN_VERSION_MAJOR 0
 #define TN_VERSION_MINOR 1
 #define TN_VERSION_PATCH 0
@@ -27,30 +29,33 @@ typedef int32_t tn_status;
 enum {
     TN_OK = 0,
     // As in the plugin contract, the same names and numbers.
-    TN_E_ARG = 1,            // the caller broke a rule of the header
-    TN_E_UNSUPPORTED = 2,    // no device at hand can do this
+    TN_E_ARG = 1,           // the caller broke a rule of the header
+    TN_E_UNSUPPORTED = 2,   // no device at hand can do this
     TN_E_HOST_MEMORY = 3,
     TN_E_DEVICE_MEMORY = 4,
     TN_E_DEVICE_LOST = 5,
     TN_E_TIMEOUT = 6,
     TN_E_IO = 7,
     TN_E_VERSION = 8,
-    TN_E_INTERNAL = 9,       // a fault of libtenon or of a plugin; the text says which
+    TN_E_INTERNAL = 9,   // a fault of libtenon or of a plugin; the text says which
     TN_E_BUSY = 10,
-    TN_E_DATA = 11,          // values do not fit the shapes: an index outside its table, a length above its capacity
+    TN_E_DATA = 11,   // values do not fit the shapes: an index outside its table, a length above
+                      // its capacity
     TN_E_CANCELLED = 12,
     // libtenon's own.
-    TN_E_SHAPE = 64,         // dims do not fit together
-    TN_E_DTYPE = 65,         // element types do not fit together
-    TN_E_FILE = 66,          // a file is missing, unreadable, damaged or not what was expected
-    TN_E_NOT_FOUND = 67,     // no key, tensor, device or setting of that name
-    TN_E_PLUGIN = 68,        // a plugin that was named is rejected
-    TN_E_GRAPH = 69,         // the graph breaks a rule that is not about one shape: no output, not finished, foreign value
+    TN_E_SHAPE = 64,       // dims do not fit together
+    TN_E_DTYPE = 65,       // element types do not fit together
+    TN_E_FILE = 66,        // a file is missing, unreadable, damaged or not what was expected
+    TN_E_NOT_FOUND = 67,   // no key, tensor, device or setting of that name
+    TN_E_PLUGIN = 68,      // a plugin that was named is rejected
+    TN_E_GRAPH = 69,       // the graph breaks a rule that is not about one shape: no output, not
+                           // finished, foreign value
 };
 
 typedef struct tn_error {
     tn_status status;
-    char text[508];   // UTF-8, ends in NUL; a longer one loses its middle. After TN_OK both fields are as they were
+    char text[508];   // UTF-8, ends in NUL; a longer one loses its middle. After TN_OK both fields
+                      // are as they were
 } tn_error;
 
 // The name of a status, "TN_E_SHAPE"; an unknown number gives "TN_E_INTERNAL". [any] Since 0.1
@@ -59,8 +64,9 @@ TN_API const char *tn_status_name(tn_status status);
 // The version of the library, "0.1.0". [any] Since 0.1
 TN_API const char *tn_version(void);
 
-// Where libtenon takes its memory from. Both calls may come from any thread. alloc answers NULL when there is none;
-// alignment_bytes is a power of two. free takes NULL. The struct is copied; context must outlive what was made with it.
+// Where libtenon takes its memory from. Both calls may come from any thread. alloc answers NULL
+// when there is none; alignment_bytes is a power of two. free takes NULL. The struct is copied;
+// context must outlive what was made with it.
 typedef struct tn_allocator {
     void *context;
     void *(*alloc)(void *context, size_t bytes, size_t alignment_bytes);
