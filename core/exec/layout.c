@@ -24,7 +24,7 @@ typedef struct layout {
 
 static tni_source source_of(const layout *l, uint32_t storage)
 {
-    return l->compiled->graph->values[l->compiled->graph->storages[storage].owner].source;
+    return tni_storage_source(l->compiled->graph, storage);
 }
 
 // First and last step of every storage on this lane, with what is beside its nodes.

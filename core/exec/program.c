@@ -120,7 +120,7 @@ static tn_status bind_storages(making *m, tn_error *err)
         uint32_t storage = m->slice.graph_storage[i];
         uint64_t bytes = graph->storages[storage].bytes,
                  offset = m->compiled->offsets[place][storage];
-        tni_source source = graph->values[graph->storages[storage].owner].source;
+        tni_source source = tni_storage_source(graph, storage);
         if (bytes == 0)
             continue;
         if (source == TNI_STATE) {
@@ -202,7 +202,7 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t storage = m->slice.graph_storage[i];
         uint64_t bytes = graph->storages[storage].bytes;
-        if (graph->values[graph->storages[storage].owner].source != TNI_INPUT || bytes == 0)
+        if (tni_storage_source(graph, storage) != TNI_INPUT || bytes == 0)
             continue;
         if (tni_comes_at_submit(graph, storage, m->lane->device->info.update_bytes))
             program->updates[program->update_count++] = (tnp_update){
@@ -228,7 +228,7 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
     compiled->staging = tni_arena_take_array(&session->arena, graph->storage_count,
                                              sizeof *compiled->staging);
     for (uint32_t s = 0; s < graph->storage_count && compiled->staging; s++)
-        if (graph->values[graph->storages[s].owner].source == TNI_INPUT) {
+        if (tni_storage_source(graph, s) == TNI_INPUT) {
             compiled->staging[s] = tni_arena_take(&session->arena, graph->storages[s].bytes);
             if (!compiled->staging[s])
                 return tni_fail_memory(err, "the bytes of an input", graph->storages[s].bytes);

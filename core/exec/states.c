@@ -17,7 +17,7 @@ static uint32_t count_states(const tn_graph *graph)
 {
     uint32_t count = 0;
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        count += graph->values[graph->storages[s].owner].source == TNI_STATE;
+        count += tni_storage_source(graph, s) == TNI_STATE;
     return count;
 }
 
@@ -77,10 +77,10 @@ static void note_places(tn_session *session, const tni_compiled *compiled)
     const tn_graph *graph = compiled->graph;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
-        for (uint32_t i = 0; i <= node->input_count; i++) {
-            uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
-            uint32_t state = value == TNP_NONE ? TNP_NONE
-                                               : compiled->state_of[graph->values[value].storage];
+        uint32_t values[TNI_MAX_READS + 1], count = tni_node_reads(graph, node, values);
+        values[count++] = node->output;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t state = compiled->state_of[graph->values[values[i]].storage];
             if (state != TNP_NONE)
                 session->states[state].place = compiled->schedule.places[n];
         }

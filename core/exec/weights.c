@@ -42,8 +42,8 @@ static bool try_import(tni_lane *lane, const void *data, uint64_t bytes, tnp_buf
         tnp_memory_info memory = { .size = sizeof memory };
         if (tni_device_memory(lane->device, m, &memory, NULL) != TN_OK)
             continue;
-        uint64_t import_alignment =
-            memory.import_alignment_bytes ? memory.import_alignment_bytes : 1;   // 0 = not told
+        uint64_t import_alignment = memory.import_alignment_bytes ? memory.import_alignment_bytes
+                                                                  : 1;   // 0 = not told
         if (!(memory.flags & TNP_MEMORY_IMPORT) || !(memory.flags & TNP_MEMORY_BIND) ||
             address % memory.alignment_bytes || address % import_alignment ||
             bytes % import_alignment)

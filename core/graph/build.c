@@ -298,7 +298,7 @@ static bool place_output(const tni_rule *rule)
     tni_value *out = rule->out;
     if (rule->op->writes >= 0) {
         const tni_value *target = rule->in[rule->op->writes];
-        tni_source owner = rule->graph->values[rule->graph->storages[target->storage].owner].source;
+        tni_source owner = tni_storage_source(rule->graph, target->storage);
         if (owner == TNI_WEIGHT || owner == TNI_INPUT)
             return tni_rule_fail(rule, TN_E_ARG, "it would write through '%s', %s", target->name,
                                  owner == TNI_WEIGHT ? "a weight" : "an input");

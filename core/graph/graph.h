@@ -103,9 +103,17 @@ double tni_node_flops(const tn_graph *graph,
 
 // --------------------------------------------------------------------------------------- questions
 
+// The values that a node reads: the operands that are not left out, and the lengths of
+// operands and output. Answers how many, each as often as it is read.
+enum { TNI_MAX_READS = (TNI_MAX_INPUTS + 1) * (1 + TN_MAX_DIMS) };
+uint32_t tni_node_reads(const tn_graph *graph, const tni_node *node,
+                        uint32_t values[TNI_MAX_READS]);
+
+// The source of the storage that a value looks at: a view of a state is TNI_STATE.
+tni_source tni_storage_source(const tn_graph *graph, uint32_t storage);
+
 bool tni_value_is_contiguous(const tni_value *value);
 int64_t tni_value_elements(const tni_value *value);
-bool tni_value_is_constant(const tn_graph *graph, uint32_t value);   // over the storage of a weight
 
 // "F32 {576, 7}" into room bytes; answers text.
 char *tni_value_text(const tni_value *value, char *text, size_t room);

@@ -224,7 +224,8 @@ static bool infer_attention(const tni_rule *rule)
     if (q->dims[0] != k->dims[0])
         return fail_two(rule, TN_E_SHAPE, "heads differ in size", "q", q, "k", k);
     if (k->dims[0] == 0 || k->dims[2] == 0)
-        return fail_two(rule, TN_E_SHAPE, "heads of 0 elements and 0 tokens give no scores", "q", q, "k", k);
+        return fail_two(rule, TN_E_SHAPE, "heads of 0 elements and 0 tokens give no scores", "q", q,
+                        "k", k);
     if (k->dims[1] == 0 || q->dims[1] % k->dims[1])
         return fail_two(rule, TN_E_SHAPE, "the heads of q must be a multiple of those of k", "q", q,
                         "k", k);

@@ -9,35 +9,7 @@
 #include "base/error.h"
 #include "graph/graph_internal.h"
 
-// Calls visit for each value that a node looks at: operands, and the lengths of operands and
-// output.
-static void for_each_read(const tn_graph *graph, const tni_node *node,
-                          void (*visit)(void *context, uint32_t value), void *context)
-{
-    for (uint32_t i = 0; i <= node->input_count; i++) {
-        uint32_t index = i < node->input_count ? node->inputs[i] : node->output;
-        if (index == TNP_NONE)
-            continue;
-        if (i < node->input_count)
-            visit(context, index);
-        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
-            if (graph->values[index].extent[d])
-                visit(context, graph->values[index].extent[d] - 1);
-    }
-}
-
 // -------------------------------------------------------------------------------------- dead nodes
-
-typedef struct liveness {
-    const tn_graph *graph;
-    bool *is_needed;   // by storage
-} liveness;
-
-static void need_value(void *context, uint32_t value)
-{
-    liveness *live = context;
-    live->is_needed[live->graph->values[value].storage] = true;
-}
 
 // Devices never see a value without elements. Of a concat with one such operand the copy of the
 // other is left.
@@ -69,11 +41,10 @@ static bool is_empty(const tn_graph *graph, const tni_node *node)
 // that works on no element goes as well.
 static bool drop_dead_nodes(tn_graph *graph, bool *is_needed)
 {
-    liveness live = { graph, is_needed };
     for (uint32_t i = 0; i < graph->output_count; i++)
-        need_value(&live, graph->outputs[i].value);
+        is_needed[graph->values[graph->outputs[i].value].storage] = true;
     for (uint32_t i = 0; i < graph->storage_count; i++)
-        if (graph->values[graph->storages[i].owner].source == TNI_STATE)
+        if (tni_storage_source(graph, i) == TNI_STATE)
             is_needed[i] = true;
 
     uint32_t kept = graph->node_count;   // nodes from here on are kept, packed towards the end
@@ -88,7 +59,9 @@ static bool drop_dead_nodes(tn_graph *graph, bool *is_needed)
             if (tni_value_elements(&graph->values[node->inputs[i]]) == 0 &&
                 !convert_instead(graph, node, node->inputs[1 - i]))
                 return false;
-        for_each_read(graph, node, need_value, &live);
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+        for (uint32_t i = 0; i < count; i++)
+            is_needed[graph->values[reads[i]].storage] = true;
         graph->nodes[--kept] = *node;
     }
     graph->node_count -= kept;
@@ -136,9 +109,8 @@ static void add_before(edges *e, uint32_t node)
     e->before_count++;
 }
 
-static void read_value(void *context, uint32_t value)
+static void read_value(edges *e, uint32_t value)
 {
-    edges *e = context;
     uint32_t storage = e->graph->values[value].storage;
     if (e->writer[storage])
         add_before(e, e->writer[storage] - 1);
@@ -173,7 +145,9 @@ static bool find_dependencies(tn_graph *graph, edges *e)
         e->node = n;
         e->before_first = e->before_count;
         order->first[n] = e->before_count;
-        for_each_read(graph, &graph->nodes[n], read_value, e);
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, &graph->nodes[n], reads);
+        for (uint32_t i = 0; i < count; i++)
+            read_value(e, reads[i]);
         write_output(e, &graph->nodes[n]);
     }
     order->first[graph->node_count] = e->before_count;

@@ -28,9 +28,26 @@ bool tni_value_is_contiguous(const tni_value *value)
     return true;
 }
 
-bool tni_value_is_constant(const tn_graph *graph, uint32_t value)
+uint32_t tni_node_reads(const tn_graph *graph, const tni_node *node, uint32_t values[TNI_MAX_READS])
 {
-    return graph->values[graph->storages[graph->values[value].storage].owner].source == TNI_WEIGHT;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= node->input_count; i++) {
+        bool is_operand = i < node->input_count;
+        uint32_t index = is_operand ? node->inputs[i] : node->output;
+        if (index == TNP_NONE)
+            continue;
+        if (is_operand)
+            values[count++] = index;
+        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
+            if (graph->values[index].extent[d])
+                values[count++] = graph->values[index].extent[d] - 1;
+    }
+    return count;
+}
+
+tni_source tni_storage_source(const tn_graph *graph, uint32_t storage)
+{
+    return graph->values[graph->storages[storage].owner].source;
 }
 
 char *tni_value_text(const tni_value *value, char *text, size_t room)

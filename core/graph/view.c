@@ -116,7 +116,8 @@ static bool slice(const tni_rule *rule)
                                  i, x->name);
         out->offset += (uint64_t)(begin / (i == 0 ? block : 1)) * (uint64_t)x->strides[i];
         out->dims[i] = count;
-        out->strides[i] = count > 1 ? x->strides[i] * step : x->strides[i];   // of one element the step may be anything
+        out->strides[i] = count > 1 ? x->strides[i] * step
+                                    : x->strides[i];   // of one element the step may be anything
     }
     return true;
 }
@@ -158,7 +159,8 @@ static bool broadcast(const tni_rule *rule)
     for (uint32_t i = 0; i < TN_MAX_DIMS; i++) {
         // The storage does not grow, yet the bytes of a contiguous copy must be a number.
         if (!tni_mul_u64(elements, (uint64_t)(out->dims[i] ? out->dims[i] : 1), &elements) ||
-            !tni_mul_u64(elements, tni_dtype_find(x->dtype)->block_bytes, &bytes) || bytes > INT64_MAX)
+            !tni_mul_u64(elements, tni_dtype_find(x->dtype)->block_bytes, &bytes) ||
+            bytes > INT64_MAX)
             return tni_rule_fail(rule, TN_E_SHAPE, "the dims are too large");
         if (out->dims[i] == x->dims[i])
             continue;
@@ -182,7 +184,9 @@ static bool limit(const tni_rule *rule)
         return tni_rule_fail(rule, TN_E_DTYPE, "the length '%s' must be one I32", length->name);
     for (uint32_t i = 0; i < TN_MAX_DIMS; i++)
         if (length->extent[i])
-            return tni_rule_fail(rule, TN_E_SHAPE, "the length '%s' has an extent itself, it must count as a whole", length->name);
+            return tni_rule_fail(rule, TN_E_SHAPE,
+                                 "the length '%s' has an extent itself, it must count as a whole",
+                                 length->name);
     if (x->extent[axis] && x->extent[axis] != rule->in_index[1] + 1)
         return tni_rule_fail(rule, TN_E_SHAPE, "dim %u of '%s' has an extent already", axis,
                              x->name);

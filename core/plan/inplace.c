@@ -34,7 +34,7 @@ bool tni_plan_may_overwrite(const tn_graph *graph, const uint32_t *nodes, uint32
     const tni_value *out = &graph->values[output], *in = &graph->values[input];
     bool is_read = false;
     if (out->base != TNP_NONE || !is_same_form(out, in) ||
-        graph->values[graph->storages[in->storage].owner].source != TNI_MADE)
+        tni_storage_source(graph, in->storage) != TNI_MADE)
         return false;
     for (uint32_t n = 0; n < node_count; n++) {
         const tni_node *node = &graph->nodes[nodes[n]];

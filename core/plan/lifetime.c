@@ -16,14 +16,9 @@ void tni_plan_lifetimes(const tn_graph *graph, const uint32_t *steps, const uint
         const tni_node *node = &graph->nodes[n];
         if (places[n] != place)
             continue;
-        for (uint32_t i = 0; i <= node->input_count; i++) {
-            uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
-            if (value == TNP_NONE)
-                continue;
-            touch(graph, value, steps[n], lifetimes);
-            for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
-                if (graph->values[value].extent[d])
-                    touch(graph, graph->values[value].extent[d] - 1, steps[n], lifetimes);
-        }
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+        for (uint32_t i = 0; i < count; i++)
+            touch(graph, reads[i], steps[n], lifetimes);
+        touch(graph, node->output, steps[n], lifetimes);
     }
 }

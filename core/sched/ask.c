@@ -123,7 +123,9 @@ static const char *check_packs(const asking *ask, const tnp_claim *claim)
             TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
             return "a pack has fields that this host does not know";
         if (pack.value >= ask->slice->slice.value_count ||
-            !tni_value_is_constant(ask->graph, ask->slice->graph_value[pack.value]))
+            tni_storage_source(ask->graph,
+                               ask->graph->values[ask->slice->graph_value[pack.value]].storage) !=
+                TNI_WEIGHT)
             return "it packs a value that is no constant";
         if (!(pack.flags & TNP_PACK_BAKED) &&
             (pack.layout == 0 || pack.group_rows == 0 || pack.group_bytes == 0))

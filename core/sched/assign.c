@@ -23,18 +23,21 @@ typedef struct assigning {
     const tni_assign_request *request;
     const tn_graph *graph;
     const tni_answers *answers;
-    uint32_t *next_claim;       // by claim: the next with the same first node; TNP_NONE ends
-    uint32_t *first_claim;      // by node
-    double *single_ns;          // by node: cheapest claim on it alone
-    uint64_t *may_hold;         // by storage: places that may touch it
-    uint64_t *holds;            // by storage: places where its bytes are
-    bool *is_written_through;   // by storage
-    uint32_t *chosen;           // by node: claim, or TNP_NONE
+    uint32_t *next_claim;    // by claim: the next with the same first node; TNP_NONE ends
+    uint32_t *first_claim;   // by node
+    double *single_ns;       // by node: cheapest claim on it alone
+    uint64_t *may_hold;      // by storage: places that may touch it
+    uint64_t *holds;         // by storage: places where its bytes are
+    bool *is_kept;           // by storage: a state, or written through: it stays on one place
+    uint32_t *chosen;        // by node: claim, or TNP_NONE
 } assigning;
 
-static bool has_bytes_made_here(const assigning *a, uint32_t storage)
+// All values that a node looks at or makes.
+static uint32_t touched_by(const tn_graph *graph, uint32_t n, uint32_t values[TNI_MAX_READS + 1])
 {
-    return a->graph->values[a->graph->storages[storage].owner].source == TNI_MADE;
+    uint32_t count = tni_node_reads(graph, &graph->nodes[n], values);
+    values[count++] = graph->nodes[n].output;
+    return count;
 }
 
 static void index_claims(assigning *a)
@@ -56,100 +59,78 @@ static void index_claims(assigning *a)
     }
 }
 
-static void for_each_touched(const tn_graph *graph, uint32_t n,
-                             void (*visit)(assigning *, uint32_t node, uint32_t storage),
-                             assigning *a)
-{
-    const tni_node *node = &graph->nodes[n];
-    for (uint32_t i = 0; i <= node->input_count; i++) {
-        uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
-        if (value != TNP_NONE)
-            visit(a, n, graph->values[value].storage);
-    }
-}
-
-static void narrow_to_takers(assigning *a, uint32_t n, uint32_t storage)
-{
-    uint64_t takers = 0;
-    for (uint32_t c = a->first_claim[n]; c != TNP_NONE; c = a->next_claim[c])
-        takers |= UINT64_C(1) << a->answers->claims[c].place;
-    if (a->is_written_through[storage] || a->graph->values[a->graph->storages[storage].owner].source == TNI_STATE)
-        a->may_hold[storage] &= takers;
-}
-
 // Storages that the caller pins, states, and what is written through: every node that touches one
 // must run where it is. Claims that begin at another node do not count: what only a fusion takes is
 // no reason to move a state.
 static void pin_storages(assigning *a)
 {
+    const tn_graph *graph = a->graph;
     const uint32_t *pins = a->request->storage_places;
-    for (uint32_t s = 0; s < a->graph->storage_count; s++)
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
         a->may_hold[s] = pins && pins[s] != TNP_NONE ? UINT64_C(1) << pins[s] : UINT64_MAX;
-    for (uint32_t n = 0; n < a->graph->node_count; n++) {
-        const tni_value *out = &a->graph->values[a->graph->nodes[n].output];
-        if (out->base != TNP_NONE)
-            a->is_written_through[out->storage] = true;
+        a->is_kept[s] = tni_storage_source(graph, s) == TNI_STATE;
     }
-    for (uint32_t n = 0; n < a->graph->node_count; n++)
-        for_each_touched(a->graph, n, narrow_to_takers, a);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const tni_value *out = &graph->values[graph->nodes[n].output];
+        if (out->base != TNP_NONE)
+            a->is_kept[out->storage] = true;
+    }
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        uint64_t takers = 0;
+        for (uint32_t c = a->first_claim[n]; c != TNP_NONE; c = a->next_claim[c])
+            takers |= UINT64_C(1) << a->answers->claims[c].place;
+        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        for (uint32_t i = 0; i < count; i++)
+            if (a->is_kept[graph->values[values[i]].storage])
+                a->may_hold[graph->values[values[i]].storage] &= takers;
+    }
 }
 
 // Whether the claim can be chosen now, and what that adds: its cost, what must be moved to it, less
 // the single claims.
 static bool weigh(const assigning *a, const tni_claim *claim, double *out_ns)
 {
+    const tn_graph *graph = a->graph;
     double ns = claim->cost_ns;
     uint64_t here = UINT64_C(1) << claim->place;
     for (uint32_t i = 0; i < claim->node_count; i++) {
         uint32_t n = claim->nodes[i];
-        const tni_node *node = &a->graph->nodes[n];
         if (a->chosen[n] != TNP_NONE)
             return false;
         if (claim->node_count > 1)
             ns -= a->single_ns[n];
-        for (uint32_t k = 0; k <= node->input_count; k++) {
-            uint32_t value = k < node->input_count ? node->inputs[k] : node->output;
-            if (value == TNP_NONE)
-                continue;
-            uint32_t storage = a->graph->values[value].storage;
+        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t storage = graph->values[values[k]].storage;
             if (!(a->may_hold[storage] & here))
                 return false;
-            if (k < node->input_count && has_bytes_made_here(a, storage) && a->holds[storage] &&
+            if (tni_storage_source(graph, storage) == TNI_MADE && a->holds[storage] &&
                 !(a->holds[storage] & here))
-                ns += tni_transfer_cost_ns(a->graph->storages[storage].bytes);
+                ns += tni_transfer_cost_ns(graph->storages[storage].bytes);
         }
     }
     *out_ns = ns;
     return true;
 }
 
+// What is read is here from now on, what is made or written is only here; a storage that is kept
+// has found its place.
 static void choose(assigning *a, uint32_t c)
 {
+    const tn_graph *graph = a->graph;
     const tni_claim *claim = &a->answers->claims[c];
     uint64_t here = UINT64_C(1) << claim->place;
     for (uint32_t i = 0; i < claim->node_count; i++) {
         uint32_t n = claim->nodes[i];
-        const tni_node *node = &a->graph->nodes[n];
         a->chosen[n] = c;
-        for (uint32_t k = 0; k < node->input_count; k++)
-            if (node->inputs[k] != TNP_NONE)
-                a->holds[a->graph->values[node->inputs[k]].storage] |= here;
-        const tni_value *out = &a->graph->values[node->output];
-        a->holds[out->storage] = here;
-        if (out->base != TNP_NONE)
-            a->may_hold[out->storage] = here;
-    }
-    for (uint32_t i = 0; i < claim->node_count;
-         i++) {   // a state that is only read is held here too, for good
-        const tni_node *node = &a->graph->nodes[claim->nodes[i]];
-        for (uint32_t k = 0; k < node->input_count; k++) {
-            uint32_t storage = node->inputs[k] == TNP_NONE
-                                   ? TNP_NONE
-                                   : a->graph->values[node->inputs[k]].storage;
-            if (storage != TNP_NONE &&
-                a->graph->values[a->graph->storages[storage].owner].source == TNI_STATE)
+        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t storage = graph->values[values[k]].storage;
+            a->holds[storage] |= here;
+            if (a->is_kept[storage])
                 a->may_hold[storage] = here;
         }
+        a->holds[graph->values[graph->nodes[n].output].storage] = here;
     }
 }
 
@@ -214,12 +195,10 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
         .single_ns = tni_arena_take_array(arena, graph->node_count, sizeof *a.single_ns),
         .may_hold = tni_arena_take_array(arena, graph->storage_count, sizeof *a.may_hold),
         .holds = tni_arena_take_array(arena, graph->storage_count, sizeof *a.holds),
-        .is_written_through = tni_arena_take_array(arena, graph->storage_count,
-                                                   sizeof *a.is_written_through),
+        .is_kept = tni_arena_take_array(arena, graph->storage_count, sizeof *a.is_kept),
         .chosen = chosen,
     };
-    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.may_hold || !a.holds ||
-        !a.is_written_through)
+    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.may_hold || !a.holds || !a.is_kept)
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes",
                         graph->node_count);
     index_claims(&a);

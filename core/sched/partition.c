@@ -168,8 +168,8 @@ static void need_here(moving *m, uint32_t value, uint32_t place)
     const tn_graph *graph = m->schedule->graph;
     uint32_t storage = graph->values[value].storage;
     uint64_t here = UINT64_C(1) << place;
-    if (graph->values[graph->storages[storage].owner].source != TNI_MADE ||
-        (m->holds[storage] & here) || !m->holds[storage])
+    if (tni_storage_source(graph, storage) != TNI_MADE || (m->holds[storage] & here) ||
+        !m->holds[storage])
         return;
     m->holds[storage] |= here;
     if (m->transfers) {
@@ -190,16 +190,9 @@ static void walk_segments(moving *m)
         for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
             for (uint32_t i = 0; i < s->units[u]->node_count; i++) {
                 const tni_node *node = &graph->nodes[s->units[u]->nodes[i]];
-                for (uint32_t k = 0; k <= node->input_count; k++) {
-                    uint32_t value = k < node->input_count ? node->inputs[k] : node->output;
-                    if (value == TNP_NONE)
-                        continue;
-                    if (k < node->input_count)
-                        need_here(m, value, segment->place);
-                    for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
-                        if (graph->values[value].extent[d])
-                            need_here(m, graph->values[value].extent[d] - 1, segment->place);
-                }
+                uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+                for (uint32_t k = 0; k < count; k++)
+                    need_here(m, reads[k], segment->place);
                 uint32_t written = graph->values[node->output].storage;
                 m->holds[written] = UINT64_C(1) << segment->place;
                 m->holder[written] = segment->place;

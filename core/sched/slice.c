@@ -7,13 +7,13 @@
 
 bool tni_comes_at_submit(const tn_graph *graph, uint32_t storage, uint64_t at_submit_bytes)
 {
-    if (graph->values[graph->storages[storage].owner].source != TNI_INPUT)
+    if (tni_storage_source(graph, storage) != TNI_INPUT)
         return false;
     uint64_t own = graph->storages[storage].bytes, sum = own;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
         bool is_before = graph->storages[s].bytes < own ||
                          (graph->storages[s].bytes == own && s < storage);
-        if (is_before && graph->values[graph->storages[s].owner].source == TNI_INPUT)
+        if (is_before && tni_storage_source(graph, s) == TNI_INPUT)
             sum += graph->storages[s].bytes;
     }
     return sum <= at_submit_bytes;
@@ -129,23 +129,18 @@ static void find_leaving(builder *b)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
         bool is_ours = b->made->slice_node[n] != TNP_NONE;
-        if (is_ours &&
-            graph->values[graph->storages[graph->values[node->output].storage].owner].source ==
-                TNI_STATE)
+        if (is_ours && tni_storage_source(graph, graph->values[node->output].storage) == TNI_STATE)
             mark_leaving(b, node->output);
-        for (uint32_t i = 0; i <= node->input_count && !is_ours; i++) {
-            uint32_t value = i < node->input_count ? node->inputs[i] : node->output;
-            if (value == TNP_NONE)
-                continue;
-            mark_leaving(b, value);
-            for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-                if (graph->values[value].extent[d])
-                    mark_leaving(b, graph->values[value].extent[d] - 1);
-        }
+        if (is_ours)
+            continue;
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+        for (uint32_t i = 0; i < count; i++)
+            mark_leaving(b, reads[i]);
+        mark_leaving(b, node->output);
     }
     // Constants, inputs and states that are only read do not leave: their bytes are as before.
     for (uint32_t i = 0; i < b->made->slice.storage_count; i++) {
-        tni_source source = graph->values[graph->storages[b->made->graph_storage[i]].owner].source;
+        tni_source source = tni_storage_source(graph, b->made->graph_storage[i]);
         bool is_written = source == TNI_MADE;
         for (uint32_t n = 0; n < b->made->slice.node_count && source == TNI_STATE && !is_written;
              n++)
