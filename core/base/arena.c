@@ -69,6 +69,14 @@ void *tni_arena_take_array(tni_arena *arena, size_t count, size_t bytes)
     return tni_mul_size(count, bytes, &total) ? tni_arena_take(arena, total) : NULL;
 }
 
+uint32_t *tni_arena_take_indices(tni_arena *arena, size_t count)
+{
+    uint32_t *indices = tni_arena_take_array(arena, count, sizeof *indices);
+    if (indices)
+        memset(indices, 0xff, count * sizeof *indices);
+    return indices;
+}
+
 char *tni_arena_take_text(tni_arena *arena, const char *text)
 {
     return tni_arena_copy(arena, text, strlen(text) + 1, 1);

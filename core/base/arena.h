@@ -23,6 +23,10 @@ void tni_arena_finish(tni_arena *arena);   // also of a zeroed struct
 void *tni_arena_take(tni_arena *arena, size_t bytes);
 void *tni_arena_take_array(tni_arena *arena, size_t count,
                            size_t bytes);   // NULL also when the product wraps
+
+// Indices, all UINT32_MAX: none yet.
+uint32_t *tni_arena_take_indices(tni_arena *arena, size_t count);
+
 char *tni_arena_take_text(tni_arena *arena, const char *text);
 // count elements copied.
 void *tni_arena_copy(tni_arena *arena, const void *from, size_t count, size_t bytes);

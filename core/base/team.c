@@ -30,8 +30,7 @@ typedef struct tni_worker {
 struct tni_team {
     tni_pool *pool;
     uint32_t workers;
-    uint32_t
-        spins;   // 0 when there are more workers than CPUs: then spinning only delays the others
+    uint32_t spins;   // 0 with more workers than CPUs: spinning would only delay the others
 };
 
 struct tni_pool {
@@ -48,8 +47,7 @@ struct tni_pool {
 
     // Each on a cache line of its own: they are written by different threads.
     _Alignas(LINE_BYTES) atomic_uint generation;
-    _Alignas(LINE_BYTES)
-        atomic_uint running;   // pool threads still in the run's body or not yet past it
+    _Alignas(LINE_BYTES) atomic_uint running;   // pool threads not yet past the run's body
     _Alignas(LINE_BYTES) atomic_uint arrived;
     _Alignas(LINE_BYTES) atomic_uint phase;
     _Alignas(LINE_BYTES) atomic_uint sleepers;   // threads that may sleep on `phase` or `running`

@@ -1,21 +1,8 @@
 // explain.c: the plan of a session in words.
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base/sink.h"
 #include "exec/exec_internal.h"
-
-static void say(const tn_sink *sink, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(const tn_sink *sink, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    sink->write(sink->context, text, strlen(text));
-}
 
 // Why a segment begins where it does: what the device before said of its first node.
 static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_sink *sink)
@@ -27,33 +14,33 @@ static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_
     for (uint32_t r = 0; r < schedule->answers.refusal_count; r++)
         if (schedule->answers.refusals[r].node == node &&
             schedule->answers.refusals[r].place == before) {
-            say(sink, "      begins at '%s': the device before refused it: %s\n",
-                schedule->graph->nodes[node].name, schedule->answers.refusals[r].reason);
+            tni_say(sink, "      begins at '%s': the device before refused it: %s\n",
+                    schedule->graph->nodes[node].name, schedule->answers.refusals[r].reason);
             return;
         }
-    say(sink, "      begins at '%s': cost\n", schedule->graph->nodes[node].name);
+    tni_say(sink, "      begins at '%s': cost\n", schedule->graph->nodes[node].name);
 }
 
 static void explain_graph(const tn_session *session, uint32_t index, const tn_sink *sink)
 {
     const tni_schedule *schedule = &session->graphs[index].schedule;
-    say(sink, "graph %u: %u nodes in %u segments, %u copies, %.3f ms by the cost model\n", index,
-        schedule->graph->node_count, schedule->segment_count, schedule->transfer_count,
-        schedule->cost_ns / 1e6);
+    tni_say(sink, "graph %u: %u nodes in %u segments, %u copies, %.3f ms by the cost model\n",
+            index, schedule->graph->node_count, schedule->segment_count, schedule->transfer_count,
+            schedule->cost_ns / 1e6);
     for (uint32_t s = 0; s < schedule->segment_count; s++) {
         const tni_segment *segment = &schedule->segments[s];
-        say(sink, "  segment %u on %s: units %u to %u\n", s,
-            session->lanes[segment->place].device->name, segment->first_unit,
-            segment->first_unit + segment->unit_count - 1);
+        tni_say(sink, "  segment %u on %s: units %u to %u\n", s,
+                session->lanes[segment->place].device->name, segment->first_unit,
+                segment->first_unit + segment->unit_count - 1);
         say_reason(schedule, s, sink);
         for (uint32_t t = 0; t < schedule->transfer_count; t++) {
             const tni_transfer *transfer = &schedule->transfers[t];
             if (transfer->segment == s)
-                say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes\n",
-                    schedule->graph->values[schedule->graph->storages[transfer->storage].owner]
-                        .name,
-                    session->lanes[transfer->from].device->name,
-                    schedule->graph->storages[transfer->storage].bytes);
+                tni_say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes\n",
+                        schedule->graph->values[schedule->graph->storages[transfer->storage].owner]
+                            .name,
+                        session->lanes[transfer->from].device->name,
+                        schedule->graph->storages[transfer->storage].bytes);
         }
     }
 }
@@ -64,12 +51,12 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
         explain_graph(session, g, sink);
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tni_lane *lane = &session->lanes[i];
-        say(sink,
-            "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
-            ")\n",
-            lane->device->name, lane->arena_bytes, lane->bound_bytes, lane->unshared_bytes);
+        tni_say(sink,
+                "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64
+                "; without sharing %" PRIu64 ")\n",
+                lane->device->name, lane->arena_bytes, lane->bound_bytes, lane->unshared_bytes);
     }
     for (uint32_t i = 0; i < session->state_count; i++)
-        say(sink, "state '%s' on %s: %" PRIu64 " bytes\n", session->states[i].name,
-            session->lanes[session->states[i].place].device->name, session->states[i].bytes);
+        tni_say(sink, "state '%s' on %s: %" PRIu64 " bytes\n", session->states[i].name,
+                session->lanes[session->states[i].place].device->name, session->states[i].bytes);
 }

@@ -133,14 +133,6 @@ static void make_intervals(layout *l)
     }
 }
 
-static uint32_t *none_array(tni_arena *arena, uint32_t count)
-{
-    uint32_t *array = tni_arena_take_array(arena, count, sizeof *array);
-    if (array)
-        memset(array, 0xff, count * sizeof *array);
-    return array;
-}
-
 static bool take_tables(layout *l, tni_arena *scratch)
 {
     const tn_graph *graph = l->compiled->graph;
@@ -148,8 +140,8 @@ static bool take_tables(layout *l, tni_arena *scratch)
     l->lifetimes = tni_arena_take_array(scratch, storages, sizeof *l->lifetimes);
     l->is_output = tni_arena_take_array(scratch, storages, sizeof *l->is_output);
     l->is_transferred = tni_arena_take_array(scratch, storages, sizeof *l->is_transferred);
-    l->interval_of = none_array(scratch, storages);
-    l->scratch_of = none_array(scratch, units);
+    l->interval_of = tni_arena_take_indices(scratch, storages);
+    l->scratch_of = tni_arena_take_indices(scratch, units);
     l->is_taken = tni_arena_take_array(scratch, (size_t)storages + units, sizeof *l->is_taken);
     l->intervals = tni_arena_take_array(scratch, (size_t)storages + units, sizeof *l->intervals);
     return l->lifetimes && l->is_output && l->is_transferred && l->interval_of && l->scratch_of &&

@@ -151,24 +151,16 @@ static void find_leaving(builder *b)
     }
 }
 
-static uint32_t *none_array(tni_arena *arena, uint32_t count)
-{
-    uint32_t *array = tni_arena_take_array(arena, count, sizeof *array);
-    if (array)
-        memset(array, 0xff, count * sizeof *array);
-    return array;
-}
-
 tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
                          uint64_t at_submit_bytes, tni_arena *arena, tni_slice *out, tn_error *err)
 {
     *out = (tni_slice){
-        .graph_value = none_array(arena, graph->value_count),
-        .graph_storage = none_array(arena, graph->storage_count),
+        .graph_value = tni_arena_take_indices(arena, graph->value_count),
+        .graph_storage = tni_arena_take_indices(arena, graph->storage_count),
         .graph_node = tni_arena_copy(arena, nodes, node_count, sizeof *nodes),
-        .slice_value = none_array(arena, graph->value_count),
-        .slice_storage = none_array(arena, graph->storage_count),
-        .slice_node = none_array(arena, graph->node_count),
+        .slice_value = tni_arena_take_indices(arena, graph->value_count),
+        .slice_storage = tni_arena_take_indices(arena, graph->storage_count),
+        .slice_node = tni_arena_take_indices(arena, graph->node_count),
     };
     builder b = {
         .graph = graph,
