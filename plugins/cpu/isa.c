@@ -1,4 +1,5 @@
-// isa.c: the choice of a level, by CPUID for what the processor has and by XGETBV for what the operating system saves.
+// isa.c: the choice of a level, by CPUID for what the processor has and by XGETBV for what the
+// operating system saves.
 #include "isa.h"
 
 #include <string.h>
@@ -34,7 +35,10 @@ static int has_scalar(void)
 }
 
 // Lowest first.
-static const struct { const cpu_kernels *kernels; int (*runs_here)(void); } levels[] = {
+static const struct {
+    const cpu_kernels *kernels;
+    int (*runs_here)(void);
+} levels[] = {
     { &cpu_kernels_scalar, has_scalar },
 #if defined(__x86_64__)
     { &cpu_kernels_avx2, has_avx2 },

@@ -1,16 +1,19 @@
-// kernels.h: the micro-kernels of the CPU plugin: their signatures, and one table of them a level. A kernel works on
-// contiguous F32 rows or on blocks; strides, F16 operands and the division of work belong to the ops above it.
+// kernels.h: the micro-kernels of the CPU plugin: their signatures, and one table of them a level.
+// A kernel works on contiguous F32 rows or on blocks; strides, F16 operands and the division of
+// work belong to the ops above it.
 //
-// Rules for all kernels: no state, no allocation; counts may be 0; nothing is read or written past the elements named,
-// not even inside one vector; no pointer needs more than its element's alignment. Source and result may be the same
-// array where a comment says "in place", else they do not overlap.
+// Rules for all kernels: no state, no allocation; counts may be 0; nothing is read or written past
+// the elements named, not even inside one vector; no pointer needs more than its element's
+// alignment. Source and result may be the same array where a comment says "in place", else they do
+// not overlap.
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
 #include <stdint.h>
 
-// out[i] = f(x[i]); in place. exp, tanh: within 2 and 4 ulp of the exact value, and what is built on them (sigmoid, silu,
-// gelu, swiglu) within 6 ulp of it, for the arguments as rounded, plus 3e-37: where exp(-x) overflows they give 0.
+// out[i] = f(x[i]); in place. exp, tanh: within 2 and 4 ulp of the exact value, and what is built
+// on them (sigmoid, silu, gelu, swiglu) within 6 ulp of it, for the arguments as rounded, plus
+// 3e-37: where exp(-x) overflows they give 0.
 typedef void cpu_unary_kernel(int64_t n, const float *x, float *out);
 
 // out[i] = f(a[i], b[i]); in place on either
@@ -20,17 +23,19 @@ typedef void cpu_binary_kernel(int64_t n, const float *a, const float *b, float 
 typedef void cpu_scale_kernel(int64_t n, const float *x, float scale, float bias, float *out);
 
 // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; weight NULL = ones; in place
-typedef void cpu_rms_norm_kernel(int64_t n, const float *x, const float *weight, float eps, float *out);
+typedef void cpu_rms_norm_kernel(int64_t n, const float *x, const float *weight, float eps,
+                                 float *out);
 
 // x[i] = exp(x[i] - max) / sum; zeros when x is -inf throughout
 typedef void cpu_softmax_kernel(int64_t n, float *x);
 
-// x[i] = exp(x[i] - max); returns max and puts the sum of the results into *sum. -INFINITY, zeros and 0 when x is -inf
-// throughout
+// x[i] = exp(x[i] - max); returns max and puts the sum of the results into *sum. -INFINITY, zeros
+// and 0 when x is -inf throughout
 typedef float cpu_softmax_part_kernel(int64_t n, float *x, float *sum);
 
 // out[i] = a[i] * factor_a + b[i] * factor_b; in place on a
-typedef void cpu_blend_kernel(int64_t n, const float *a, float factor_a, const float *b, float factor_b, float *out);
+typedef void cpu_blend_kernel(int64_t n, const float *a, float factor_a, const float *b,
+                              float factor_b, float *out);
 
 // index of the largest, the first of equals; NaN is never larger; 0 when n is 0
 typedef int64_t cpu_argmax_kernel(int64_t n, const float *x);
@@ -38,38 +43,47 @@ typedef int64_t cpu_argmax_kernel(int64_t n, const float *x);
 // cos[i], sin[i] of angle[i] radians, each within 1e-7
 typedef void cpu_sin_cos_kernel(int64_t n, const double *angle, float *cos_out, float *sin_out);
 
-// Turns n pairs by cos[i], sin[i]: pair i is (x[2i], x[2i + 1]) for normal, (x[i], x[i + n]) for neox; in place
-typedef void cpu_rope_kernel(int64_t n, const float *x, const float *cos_in, const float *sin_in, float *out);
+// Turns n pairs by cos[i], sin[i]: pair i is (x[2i], x[2i + 1]) for normal, (x[i], x[i + n]) for
+// neox; in place
+typedef void cpu_rope_kernel(int64_t n, const float *x, const float *cos_in, const float *sin_in,
+                             float *out);
 
 // n elements at `from` (F16, or n / 32 blocks) to F32; n is a multiple of 32 for blocks
 typedef void cpu_decode_kernel(int64_t n, const void *from, float *to);
 
-// n F32 to F16, Q8_0, or q8 (blocks.h: rounded activations); rounds to nearest, ties to even; n is a multiple of 32 for
-// blocks. A block of q8 with an infinity or a NaN in it decodes to NaN throughout; one of Q8_0 too
+// n F32 to F16, Q8_0, or q8 (blocks.h: rounded activations); rounds to nearest, ties to even; n is
+// a multiple of 32 for blocks. A block of q8 with an infinity or a NaN in it decodes to NaN
+// throughout; one of Q8_0 too
 typedef void cpu_encode_kernel(int64_t n, const float *from, void *to);
 
-// out[t * out_stride + r] = sum over i < k of w[r][i] * x[t][i], for r < rows, t < tokens; w F32 or F16. Strides in bytes for
-// w and x, in elements for out. The order of the sum depends on k alone, and F16 gives the bits of its values in F32.
-typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const void *w, int64_t w_stride, const float *x,
-                               int64_t x_stride, float *out, int64_t out_stride);
+// out[t * out_stride + r] = sum over i < k of w[r][i] * x[t][i], for r < rows, t < tokens; w F32 or
+// F16. Strides in bytes for w and x, in elements for out. The order of the sum depends on k alone,
+// and F16 gives the bits of its values in F32.
+typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const void *w,
+                               int64_t w_stride, const float *x, int64_t x_stride, float *out,
+                               int64_t out_stride);
 
-// `blocks` blocks of 1 to 8 rows of a weight, stride bytes from row to row, to a panel (blocks.h). Rows that are not there
-// repeat the last one.
-typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel);
+// `blocks` blocks of 1 to 8 rows of a weight, stride bytes from row to row, to a panel (blocks.h).
+// Rows that are not there repeat the last one.
+typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                             void *panel);
 
-// acc[t * 8 + r] += row r of the panel times activation t, for t < tokens; x is q8, x_stride bytes from token to token.
-// Blocks are added in order, whatever the number of tokens.
-typedef void cpu_matmul_q8_kernel(int64_t tokens, int64_t blocks, const void *panel, const void *x, int64_t x_stride,
-                                  float *acc);
+// acc[t * 8 + r] += row r of the panel times activation t, for t < tokens; x is q8, x_stride bytes
+// from token to token. Blocks are added in order, whatever the number of tokens.
+typedef void cpu_matmul_q8_kernel(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                                  int64_t x_stride, float *acc);
 
-// acc[r] += row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row: what pack and matmul give
-// for one token, bit for bit, without the panel between. All 8 acc are written.
-typedef void cpu_matvec_q8_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride, const void *x, float *acc);
+// acc[r] += row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row:
+// what pack and matmul give for one token, bit for bit, without the panel between. All 8 acc are
+// written.
+typedef void cpu_matvec_q8_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                                  const void *x, float *acc);
 
-// out[j][i] = sum over s < n of p[j][s] * v[s][i], for i < width, j < count; s in order; v F32 or F16. Strides in bytes for v,
-// in elements for p and out.
-typedef void cpu_row_sums_kernel(int64_t count, int64_t n, int64_t width, const float *p, int64_t p_stride, const void *v,
-                                 int64_t v_stride, float *out, int64_t out_stride);
+// out[j][i] = sum over s < n of p[j][s] * v[s][i], for i < width, j < count; s in order; v F32 or
+// F16. Strides in bytes for v, in elements for p and out.
+typedef void cpu_row_sums_kernel(int64_t count, int64_t n, int64_t width, const float *p,
+                                 int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                                 int64_t out_stride);
 
 typedef struct cpu_kernels {
     const char *level;   // as in TENON_CPU_ISA
@@ -82,7 +96,8 @@ extern const cpu_kernels cpu_kernels_scalar;
 extern const cpu_kernels cpu_kernels_avx2;
 #endif
 
-// Every kernel of every level is declared here, so that files of kernels need no header of their own.
+// Every kernel of every level is declared here, so that files of kernels need no header of their
+// own.
 #define KERNEL(name, type, avx2) type cpu_##name##_scalar;
 #include "kernels.def"
 #if defined(__x86_64__)

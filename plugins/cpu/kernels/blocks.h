@@ -1,5 +1,5 @@
-// blocks.h: the layouts that kernels read and write. Weights are those of GGUF files; q8 and the panels are this plugin's
-// own and live in scratch.
+// blocks.h: the layouts that kernels read and write. Weights are those of GGUF files; q8 and the
+// panels are this plugin's own and live in scratch.
 //
 // Q8_0, 34 bytes, 32 weights: w[i] = d * q[i]
 //   byte   0   1   2                33
@@ -7,22 +7,24 @@
 //
 // Q4_1, 20 bytes, 32 weights: w[i] = d * q[i] + m
 //   byte   0   1   2   3   4                       19
-//        |   d   |   m   | q[0] q[16] ……… q[15] q[31] |   d, m: F16; q: 4 bits, 0 to 15, q[i] in the low half of byte i
+//        |   d   |   m   | q[0] q[16] ……… q[15] q[31] |   d, m: F16; q: 4 bits, 0 to 15; q[0] is the
+//                                                          low half of its byte
 //
 // q8, 40 bytes, 32 activations: x[i] = d * q[i]
 //   byte   0      3   4      7   8               39
-//        |     d    |   sum    | q[0] …………… q[31] |   d: F32 with the precision of F16; q: I8, -127 to 127;
-//                                                       sum: d * (q[0] + … + q[31]), what meets the m of Q4_1
+//        |     d    |   sum    | q[0] …………… q[31] |      d: F32 with the precision of F16; q: I8
+//   q is in -127 to 127; sum = d * (q[0] + … + q[31]) is what the m of Q4_1 is multiplied with.
 //
-// Panels hold 8 rows of a weight, one struct for each block of 32 along the row: what one vector instruction takes stands
-// side by side, a lane a row. [g][r][j] is element 4 g + j (2 g + j for 16 bits) of row r.
+// Panels hold 8 rows of a weight, one struct for each block of 32 along the row: what one vector
+// instruction takes stands side by side, a lane a row. [g][r][j] is element 4 g + j (2 g + j for 16
+// bits) of row r.
 #ifndef CPU_BLOCKS_H
 #define CPU_BLOCKS_H
 
 #include <stdint.h>
 #include <string.h>
 
-#define CPU_BLOCK 32
+#define CPU_BLOCK      32
 #define CPU_PANEL_ROWS 8
 #define CPU_Q8_0_BYTES 34
 #define CPU_Q4_1_BYTES 20
@@ -37,14 +39,16 @@ typedef struct cpu_panel_q4_1 {
     uint8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
 } cpu_panel_q4_1;
 
-typedef struct cpu_panel_q8_0 {   // 16 bits: a product of two 8-bit numbers, twice, does not fit the 16 of a byte product
+// 16 bits: two products of 8-bit numbers do not fit the 16 of a byte product.
+typedef struct cpu_panel_q8_0 {
     float d[CPU_PANEL_ROWS];
     int16_t q[CPU_BLOCK / 2][CPU_PANEL_ROWS][2];
 } cpu_panel_q8_0;
 
 static inline float cpu_half_to_float(uint16_t half)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u, fraction = half & 1023u;
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u,
+             fraction = half & 1023u;
     uint32_t bits;
     float value;
 
@@ -71,9 +75,9 @@ static inline uint16_t cpu_float_to_half(float value)
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
     if (magnitude >= 0x47800000u)   // 65536 and up, infinity too
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x33000000u)    // below 2^-25: to zero
+    if (magnitude < 0x33000000u)   // below 2^-25: to zero
         return (uint16_t)sign;
-    if (magnitude < 0x38800000u) {  // subnormal: below 2^-14
+    if (magnitude < 0x38800000u) {   // subnormal: below 2^-14
         shift = 126u - (magnitude >> 23);
         result = ((magnitude & 0x7fffffu) | 0x800000u);
         rest = result & ((1u << shift) - 1u);

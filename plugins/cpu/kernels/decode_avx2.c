@@ -1,4 +1,5 @@
-// decode_avx2.c: F16 and block types to F32. The same bits as decode_scalar.c: products and sums are not fused.
+// decode_avx2.c: F16 and block types to F32. The same bits as decode_scalar.c: products and sums
+// are not fused.
 #include "../kernels.h"
 #include "blocks.h"
 #include "math_avx2.h"
@@ -9,7 +10,8 @@ void cpu_decode_f16_avx2(int64_t n, const void *from, float *to)
     int64_t i = 0;
 
     for (; i + EIGHT <= n; i += EIGHT)
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + 2 * i))));
+        _mm256_storeu_ps(
+            to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + 2 * i))));
     for (; i < n; i++)
         to[i] = _cvtsh_ss(cpu_load_u16(at + 2 * i));
 }
@@ -42,7 +44,8 @@ void cpu_decode_q4_1_avx2(int64_t n, const void *from, float *to)
         __m256 d = _mm256_set1_ps(_cvtsh_ss(cpu_load_u16(block)));
         __m256 m = _mm256_set1_ps(_cvtsh_ss(cpu_load_u16(block + 2)));
         __m128i both = _mm_loadu_si128((const __m128i *)(const void *)(block + 4));
-        __m128i q[2] = { _mm_and_si128(both, low_bits), _mm_and_si128(_mm_srli_epi16(both, 4), low_bits) };
+        __m128i q[2] = { _mm_and_si128(both, low_bits),
+                         _mm_and_si128(_mm_srli_epi16(both, 4), low_bits) };
 
         for (int j = 0; j < 2; j++) {
             __m256 first = _mm256_mul_ps(d, eight_bytes_to_floats(q[j]));

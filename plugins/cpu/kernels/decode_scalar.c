@@ -28,7 +28,8 @@ void cpu_decode_q4_1_scalar(int64_t n, const void *from, float *to)
     const char *block = from;
 
     for (int64_t i = 0; i < n; i += CPU_BLOCK, block += CPU_Q4_1_BYTES, to += CPU_BLOCK) {
-        float d = cpu_half_to_float(cpu_load_u16(block)), m = cpu_half_to_float(cpu_load_u16(block + 2));
+        float d = cpu_half_to_float(cpu_load_u16(block)),
+              m = cpu_half_to_float(cpu_load_u16(block + 2));
         const uint8_t *q = (const uint8_t *)block + 4;
 
         for (int j = 0; j < CPU_BLOCK / 2; j++) {

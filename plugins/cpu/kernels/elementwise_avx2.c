@@ -1,19 +1,20 @@
-// elementwise_avx2.c: arithmetic and activations, 8 elements at a time. The last, shorter vector is loaded and stored by
-// mask, so that an element's bits do not depend on where a row is cut.
+// elementwise_avx2.c: arithmetic and activations, 8 elements at a time. The last, shorter vector is
+// loaded and stored by mask, so that an element's bits do not depend on where a row is cut.
 #include "../kernels.h"
 #include "math_avx2.h"
 
 typedef __m256 unary_vector(__m256 x);
 typedef __m256 binary_vector(__m256 a, __m256 b);
 
-static inline __attribute__((always_inline)) void map_unary(int64_t n, const float *x, float *out, unary_vector *f)
+static inline __attribute__((always_inline)) void map_unary(int64_t n, const float *x, float *out,
+                                                            unary_vector *f)
 {
     for (int64_t i = 0; i < n; i += EIGHT)
         store_first(out + i, n - i, f(load_first(x + i, n - i)));
 }
 
-static inline __attribute__((always_inline)) void map_binary(int64_t n, const float *a, const float *b, float *out,
-                                                             binary_vector *f)
+static inline __attribute__((always_inline)) void
+map_binary(int64_t n, const float *a, const float *b, float *out, binary_vector *f)
 {
     for (int64_t i = 0; i < n; i += EIGHT)
         store_first(out + i, n - i, f(load_first(a + i, n - i), load_first(b + i, n - i)));
@@ -64,7 +65,8 @@ static inline __m256 gelu_vector(__m256 x)
 {
     __m256 cube = _mm256_mul_ps(_mm256_mul_ps(x, x), x);
     __m256 u = _mm256_fmadd_ps(cube, _mm256_set1_ps(0.044715f), x);
-    __m256 e = exp_avx2(_mm256_mul_ps(u, _mm256_set1_ps(-1.5957691216057308f)));   // -2 sqrt(2 / pi)
+    __m256 e = exp_avx2(
+        _mm256_mul_ps(u, _mm256_set1_ps(-1.5957691216057308f)));   // -2 sqrt(2 / pi)
 
     return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
 }
@@ -99,7 +101,8 @@ void cpu_scale_avx2(int64_t n, const float *x, float scale, float bias, float *o
     __m256 factor = _mm256_set1_ps(scale), offset = _mm256_set1_ps(bias);
 
     for (int64_t i = 0; i < n; i += EIGHT)
-        store_first(out + i, n - i, _mm256_add_ps(_mm256_mul_ps(load_first(x + i, n - i), factor), offset));
+        store_first(out + i, n - i,
+                    _mm256_add_ps(_mm256_mul_ps(load_first(x + i, n - i), factor), offset));
 }
 
 void cpu_neg_avx2(int64_t n, const float *x, float *out)

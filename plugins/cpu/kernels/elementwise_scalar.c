@@ -1,4 +1,5 @@
-// elementwise_scalar.c: arithmetic and activations, one element at a time. exp and tanh are those of the C library.
+// elementwise_scalar.c: arithmetic and activations, one element at a time. exp and tanh are those
+// of the C library.
 #include "../kernels.h"
 
 #include <math.h>

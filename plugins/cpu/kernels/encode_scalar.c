@@ -14,8 +14,8 @@ void cpu_encode_f16_scalar(int64_t n, const float *from, void *to)
     }
 }
 
-// Rounds a block to q[0..31] and gives its scale, max |x| / 127 in half precision. q is 0 throughout where the scale
-// rounds to 0, and where it is no number.
+// Rounds a block to q[0..31] and gives its scale, max |x| / 127 in half precision. q is 0
+// throughout where the scale rounds to 0, and where it is no number.
 static uint16_t round_block(const float *x, int8_t *q)
 {
     float max = 0, scale, inverse;

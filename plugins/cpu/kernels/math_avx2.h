@@ -1,9 +1,11 @@
-// math_avx2.h: exp and tanh of 8 floats, and the loads and stores of less than 8. For the _avx2.c files only.
+// math_avx2.h: exp and tanh of 8 floats, and the loads and stores of less than 8. For the _avx2.c
+// files only.
 //
-// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. exp(r) is its Taylor polynomial of degree 7: what is cut off
-// is below 0.35^8 / 8! = 5.3e-9, less than a tenth of the last place, so the error is that of the roundings, below 1.5 ulp
-// (found over a sweep: tests/unit/cpu/kernels_elementwise.c). ln 2 is subtracted in two parts, so that r has all its bits
-// (Cody and Waite 1980, Software Manual for the Elementary Functions, chapter 6).
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. exp(r) is its Taylor polynomial of
+// degree 7: what is cut off is below 0.35^8 / 8! = 5.3e-9, less than a tenth of the last place, so
+// the error is that of the roundings, below 1.5 ulp (found over a sweep:
+// tests/unit/cpu/kernels_math.c). ln 2 is subtracted in two parts, so that r has all its
+// bits (Cody and Waite 1980, Software Manual for the Elementary Functions, chapter 6).
 #ifndef CPU_MATH_AVX2_H
 #define CPU_MATH_AVX2_H
 
@@ -42,7 +44,7 @@ static inline __m256 load_f32(const char *at, int64_t n)
 
 static inline __m256 load_f16(const char *at, int64_t n)
 {
-    uint16_t first[EIGHT] = {0};
+    uint16_t first[EIGHT] = { 0 };
 
     if (n >= EIGHT)
         return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)at));
@@ -99,11 +101,14 @@ static inline __m256 exp_avx2(__m256 x)
     x = _mm256_min_ps(_mm256_set1_ps(90.0f), _mm256_max_ps(_mm256_set1_ps(-105.0f), x));
     p = _mm256_add_ps(exp_reduced(x, &n), _mm256_set1_ps(1.0f));
     whole = _mm256_cvtps_epi32(n);
-    half = _mm256_srai_epi32(whole, 1);   // 2^n in two factors: subnormal results and infinity come out right
-    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_two(half)), power_of_two(_mm256_sub_epi32(whole, half)));
+    half = _mm256_srai_epi32(
+        whole, 1);   // 2^n in two factors: subnormal results and infinity come out right
+    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_two(half)),
+                         power_of_two(_mm256_sub_epi32(whole, half)));
 }
 
-// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, which keeps its digits near 0; the sign is put back.
+// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, which keeps its digits near 0; the sign is put
+// back.
 static inline __m256 tanh_avx2(__m256 x)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f);
@@ -113,7 +118,8 @@ static inline __m256 tanh_avx2(__m256 x)
     p = exp_reduced(y, &n);
     power = power_of_two(_mm256_cvtps_epi32(n));
     e = _mm256_fmadd_ps(power, p, _mm256_sub_ps(power, _mm256_set1_ps(1.0f)));
-    return _mm256_or_ps(_mm256_and_ps(sign, x), _mm256_div_ps(e, _mm256_add_ps(e, _mm256_set1_ps(2.0f))));
+    return _mm256_or_ps(_mm256_and_ps(sign, x),
+                        _mm256_div_ps(e, _mm256_add_ps(e, _mm256_set1_ps(2.0f))));
 }
 
 static inline __m256 sigmoid_avx2(__m256 x)

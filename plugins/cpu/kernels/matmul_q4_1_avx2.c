@@ -1,8 +1,9 @@
 // matmul_q4_1_avx2.c: Q4_1 weights times q8 activations, 8 rows at a time.
 //
-// A byte product (vpmaddubsw) takes 4 activations, repeated in all lanes, against 4 weights of 8 rows, and adds pairs into
-// 16 bits. A weight is at most 15 and an activation at most 128 in size, so the 8 steps of a block add up to at most
-// 8 * 2 * 15 * 128 = 30720: no overflow, and one step to 32 bits and to F32 for the whole block.
+// A byte product (vpmaddubsw) takes 4 activations, repeated in all lanes, against 4 weights of 8
+// rows, and adds pairs into 16 bits. A weight is at most 15 and an activation at most 128 in size,
+// so the 8 steps of a block add up to at most 8 * 2 * 15 * 128 = 30720: no overflow, and one step
+// to 32 bits and to F32 for the whole block.
 #include "../kernels.h"
 #include "math_avx2.h"
 #include "panel_avx2.h"
@@ -11,13 +12,14 @@
 #define TOKENS 4
 
 // The 8 blocks at row[r] + offset as 8 vectors of quants and their scales.
-static inline __attribute__((always_inline)) void unpack(const char *const row[CPU_PANEL_ROWS], int64_t offset,
-                                                         __m256i q[GROUPS], __m256 *d, __m256 *m)
+static inline __attribute__((always_inline)) void unpack(const char *const row[CPU_PANEL_ROWS],
+                                                         int64_t offset, __m256i q[GROUPS],
+                                                         __m256 *d, __m256 *m)
 {
     const __m256i low_bits = _mm256_set1_epi8(15);
     // d of 4 rows, then m of 4 rows, in each half
-    const __m256i apart = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
-                                           0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i apart = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0,
+                                           1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     __m256i both[4], scales;
 
     turn_rows(row, offset + 4, both);
@@ -26,8 +28,9 @@ static inline __attribute__((always_inline)) void unpack(const char *const row[C
         q[g] = _mm256_and_si256(both[g], low_bits);
         q[g + 4] = _mm256_and_si256(_mm256_srli_epi16(both[g], 4), low_bits);
     }
-    scales = _mm256_setr_epi32(load_i32(row[0] + offset), load_i32(row[1] + offset), load_i32(row[2] + offset),
-                               load_i32(row[3] + offset), load_i32(row[4] + offset), load_i32(row[5] + offset),
+    scales = _mm256_setr_epi32(load_i32(row[0] + offset), load_i32(row[1] + offset),
+                               load_i32(row[2] + offset), load_i32(row[3] + offset),
+                               load_i32(row[4] + offset), load_i32(row[5] + offset),
                                load_i32(row[6] + offset), load_i32(row[7] + offset));
     scales = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(scales, apart), 0xd8);
     *d = _mm256_cvtph_ps(_mm256_castsi256_si128(scales));
@@ -62,8 +65,9 @@ static inline __m256 add_block(__m256 acc, __m256i pairs, __m256 d, __m256 m, co
     return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), product, acc);
 }
 
-static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks, const cpu_panel_q4_1 *w,
-                                                       const char *x, int64_t x_stride, float *acc)
+static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks,
+                                                       const cpu_panel_q4_1 *w, const char *x,
+                                                       int64_t x_stride, float *acc)
 {
     __m256 sum[TOKENS];
 
@@ -98,8 +102,8 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
         _mm256_storeu_ps(acc + t * CPU_PANEL_ROWS, sum[t]);
 }
 
-void cpu_matmul_q4_1_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x, int64_t x_stride,
-                             float *acc)
+void cpu_matmul_q4_1_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                             int64_t x_stride, float *acc)
 {
     const char *x_t = x;
     int64_t t = 0;
@@ -110,7 +114,8 @@ void cpu_matmul_q4_1_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, 
         tile(1, blocks, panel, x_t, x_stride, acc + t * CPU_PANEL_ROWS);
 }
 
-void cpu_matvec_q4_1_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, const void *x, float *acc)
+void cpu_matvec_q4_1_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                             const void *x, float *acc)
 {
     const char *row[CPU_PANEL_ROWS];
     const cpu_block_q8 *block = x;

@@ -1,9 +1,10 @@
 // matmul_q8_0_avx2.c: Q8_0 weights times q8 activations, 8 rows at a time.
 //
-// Two 8-bit products can exceed 16 bits. For several tokens weights are widened to 16 bits when they are packed,
-// activations as they are read, and the product (vpmaddwd) adds pairs into 32 bits. For one token it is cheaper to leave
-// bytes: the size of a weight (at most 128, unsigned) times the activation with the weight's sign (at most 127 in size:
-// q8 has no -128), in pairs at most 2 * 128 * 127 = 32512. Both are exact, so the bits agree.
+// Two 8-bit products can exceed 16 bits. For several tokens weights are widened to 16 bits when
+// they are packed, activations as they are read, and the product (vpmaddwd) adds pairs into 32
+// bits. For one token it is cheaper to leave bytes: the size of a weight (at most 128, unsigned)
+// times the activation with the weight's sign (at most 127 in size: q8 has no -128), in pairs at
+// most 2 * 128 * 127 = 32512. Both are exact, so the bits agree.
 #include "../kernels.h"
 #include "math_avx2.h"
 #include "panel_avx2.h"
@@ -13,10 +14,11 @@
 
 static inline __m256 load_scales(const char *const row[CPU_PANEL_ROWS], int64_t offset)
 {
-    __m128i d = _mm_setr_epi16((short)cpu_load_u16(row[0] + offset), (short)cpu_load_u16(row[1] + offset),
-                               (short)cpu_load_u16(row[2] + offset), (short)cpu_load_u16(row[3] + offset),
-                               (short)cpu_load_u16(row[4] + offset), (short)cpu_load_u16(row[5] + offset),
-                               (short)cpu_load_u16(row[6] + offset), (short)cpu_load_u16(row[7] + offset));
+    __m128i d = _mm_setr_epi16(
+        (short)cpu_load_u16(row[0] + offset), (short)cpu_load_u16(row[1] + offset),
+        (short)cpu_load_u16(row[2] + offset), (short)cpu_load_u16(row[3] + offset),
+        (short)cpu_load_u16(row[4] + offset), (short)cpu_load_u16(row[5] + offset),
+        (short)cpu_load_u16(row[6] + offset), (short)cpu_load_u16(row[7] + offset));
     return _mm256_cvtph_ps(d);
 }
 
@@ -35,9 +37,11 @@ void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
             __m256i q[4];
 
             turn_rows(row, offset + 2 + 16 * half, q);
+            // Of the 4 bytes in a lane, 0 and 1 go to one vector, 2 and 3 to the next.
 #pragma GCC unroll 4
-            for (int g = 0; g < 4; g++) {   // lane r: bytes 0 to 3 of a group; 0 and 1 go to one vector, 2 and 3 to the next
-                __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(q[g], 8), 8), odd = _mm256_srai_epi16(q[g], 8);
+            for (int g = 0; g < 4; g++) {
+                __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(q[g], 8), 8),
+                        odd = _mm256_srai_epi16(q[g], 8);
                 __m256i first = _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xaa);
                 __m256i second = _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
 
@@ -48,8 +52,9 @@ void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
     }
 }
 
-static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks, const cpu_panel_q8_0 *w,
-                                                       const char *x, int64_t x_stride, float *acc)
+static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks,
+                                                       const cpu_panel_q8_0 *w, const char *x,
+                                                       int64_t x_stride, float *acc)
 {
     __m256 sum[TOKENS];
 
@@ -68,8 +73,9 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
             total[t] = _mm256_setzero_si256();
 #pragma GCC unroll 2
             for (int half = 0; half < 2; half++)
-                _mm256_storeu_si256((__m256i *)(void *)(q_x[t] + 16 * half), _mm256_cvtepi8_epi16(
-                    _mm_loadu_si128((const __m128i *)(const void *)(block->q + 16 * half))));
+                _mm256_storeu_si256((__m256i *)(void *)(q_x[t] + 16 * half),
+                                    _mm256_cvtepi8_epi16(_mm_loadu_si128(
+                                        (const __m128i *)(const void *)(block->q + 16 * half))));
         }
 #pragma GCC unroll 16
         for (int g = 0; g < GROUPS; g++) {
@@ -95,8 +101,8 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
         _mm256_storeu_ps(acc + t * CPU_PANEL_ROWS, sum[t]);
 }
 
-void cpu_matmul_q8_0_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x, int64_t x_stride,
-                             float *acc)
+void cpu_matmul_q8_0_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                             int64_t x_stride, float *acc)
 {
     const char *x_t = x;
     int64_t t = 0;
@@ -108,8 +114,8 @@ void cpu_matmul_q8_0_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, 
 }
 
 // 16 bytes from row[r] + offset on, times 16 activations: the sum in lane r.
-static inline __attribute__((always_inline)) __m256i multiply_half(const char *const row[CPU_PANEL_ROWS], int64_t offset,
-                                                                   const int8_t *q_x)
+static inline __attribute__((always_inline)) __m256i
+multiply_half(const char *const row[CPU_PANEL_ROWS], int64_t offset, const int8_t *q_x)
 {
     __m256i q[4], total = _mm256_setzero_si256();
 
@@ -124,7 +130,8 @@ static inline __attribute__((always_inline)) __m256i multiply_half(const char *c
     return total;
 }
 
-void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, const void *x, float *acc)
+void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                             const void *x, float *acc)
 {
     const char *row[CPU_PANEL_ROWS];
     const cpu_block_q8 *block = x;
@@ -138,7 +145,8 @@ void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_
 
         if (b % 2 == 0)   // every 68 bytes
             ask_for_next_rows(row, offset, stride);
-        total = _mm256_add_epi32(multiply_half(row, offset + 2, block->q), multiply_half(row, offset + 18, block->q + 16));
+        total = _mm256_add_epi32(multiply_half(row, offset + 2, block->q),
+                                 multiply_half(row, offset + 18, block->q + 16));
         scale = _mm256_mul_ps(load_scales(row, offset), _mm256_set1_ps(block->d));
         sum = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(total), sum);
     }

@@ -2,16 +2,18 @@
 #include "../kernels.h"
 #include "blocks.h"
 
-#define LANES 8   // partial sums: a shorter chain of roundings than one sum, and what a compiler makes vectors of
+// Partial sums: a shorter chain of roundings than one sum, and what a compiler makes vectors of.
+#define LANES 8
 
 static float sum_lanes(const float lane[LANES])
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
 static float dot_f32(int64_t k, const float *a, const float *b)
 {
-    float lane[LANES] = {0};
+    float lane[LANES] = { 0 };
     int64_t i = 0;
 
     for (; i + LANES <= k; i += LANES)
@@ -22,23 +24,24 @@ static float dot_f32(int64_t k, const float *a, const float *b)
     return sum_lanes(lane);
 }
 
-void cpu_matmul_f32_scalar(int64_t rows, int64_t tokens, int64_t k, const void *w, int64_t w_stride, const float *x,
-                           int64_t x_stride, float *out, int64_t out_stride)
+void cpu_matmul_f32_scalar(int64_t rows, int64_t tokens, int64_t k, const void *w, int64_t w_stride,
+                           const float *x, int64_t x_stride, float *out, int64_t out_stride)
 {
     for (int64_t t = 0; t < tokens; t++)
         for (int64_t r = 0; r < rows; r++)
-            out[t * out_stride + r] = dot_f32(k, (const float *)(const void *)((const char *)w + r * w_stride),
-                                              (const float *)(const void *)((const char *)x + t * x_stride));
+            out[t * out_stride + r] = dot_f32(
+                k, (const float *)(const void *)((const char *)w + r * w_stride),
+                (const float *)(const void *)((const char *)x + t * x_stride));
 }
 
-void cpu_matmul_f16_scalar(int64_t rows, int64_t tokens, int64_t k, const void *w, int64_t w_stride, const float *x,
-                           int64_t x_stride, float *out, int64_t out_stride)
+void cpu_matmul_f16_scalar(int64_t rows, int64_t tokens, int64_t k, const void *w, int64_t w_stride,
+                           const float *x, int64_t x_stride, float *out, int64_t out_stride)
 {
     for (int64_t t = 0; t < tokens; t++)
         for (int64_t r = 0; r < rows; r++) {
             const char *row = (const char *)w + r * w_stride;
             const float *x_t = (const float *)(const void *)((const char *)x + t * x_stride);
-            float lane[LANES] = {0};
+            float lane[LANES] = { 0 };
 
             for (int64_t i = 0; i < k; i++)
                 lane[i % LANES] += cpu_half_to_float(cpu_load_u16(row + 2 * i)) * x_t[i];
@@ -52,7 +55,8 @@ void cpu_pack_q4_1_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++, to++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride + b * CPU_Q4_1_BYTES;
+            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride +
+                                b * CPU_Q4_1_BYTES;
 
             to->d[r] = cpu_half_to_float(cpu_load_u16(block));
             to->m[r] = cpu_half_to_float(cpu_load_u16(block + 2));
@@ -71,7 +75,8 @@ void cpu_pack_q8_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++, to++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride + b * CPU_Q8_0_BYTES;
+            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride +
+                                b * CPU_Q8_0_BYTES;
 
             to->d[r] = cpu_half_to_float(cpu_load_u16(block));
             for (int i = 0; i < CPU_BLOCK; i++)
@@ -79,8 +84,8 @@ void cpu_pack_q8_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
         }
 }
 
-void cpu_matmul_q4_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x, int64_t x_stride,
-                               float *acc)
+void cpu_matmul_q4_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                               int64_t x_stride, float *acc)
 {
     for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
@@ -98,8 +103,8 @@ void cpu_matmul_q4_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
     }
 }
 
-void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x, int64_t x_stride,
-                               float *acc)
+void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                               int64_t x_stride, float *acc)
 {
     for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
@@ -119,7 +124,8 @@ void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
 // In pieces, so that the panel fits the stack.
 #define PIECE 8
 
-void cpu_matvec_q4_1_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, const void *x, float *acc)
+void cpu_matvec_q4_1_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                               const void *x, float *acc)
 {
     cpu_panel_q4_1 panel[PIECE];
 
@@ -131,7 +137,8 @@ void cpu_matvec_q4_1_q8_scalar(int64_t rows, int64_t blocks, const void *w, int6
     }
 }
 
-void cpu_matvec_q8_0_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, const void *x, float *acc)
+void cpu_matvec_q8_0_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                               const void *x, float *acc)
 {
     cpu_panel_q8_0 panel[PIECE];
 
@@ -143,8 +150,9 @@ void cpu_matvec_q8_0_q8_scalar(int64_t rows, int64_t blocks, const void *w, int6
     }
 }
 
-void cpu_row_sums_f32_scalar(int64_t count, int64_t n, int64_t width, const float *p, int64_t p_stride, const void *v,
-                             int64_t v_stride, float *out, int64_t out_stride)
+void cpu_row_sums_f32_scalar(int64_t count, int64_t n, int64_t width, const float *p,
+                             int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                             int64_t out_stride)
 {
     for (int64_t j = 0; j < count; j++) {
         for (int64_t i = 0; i < width; i++)
@@ -159,15 +167,17 @@ void cpu_row_sums_f32_scalar(int64_t count, int64_t n, int64_t width, const floa
     }
 }
 
-void cpu_row_sums_f16_scalar(int64_t count, int64_t n, int64_t width, const float *p, int64_t p_stride, const void *v,
-                             int64_t v_stride, float *out, int64_t out_stride)
+void cpu_row_sums_f16_scalar(int64_t count, int64_t n, int64_t width, const float *p,
+                             int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                             int64_t out_stride)
 {
     for (int64_t j = 0; j < count; j++) {
         for (int64_t i = 0; i < width; i++)
             out[j * out_stride + i] = 0.0f;
         for (int64_t s = 0; s < n; s++)
             for (int64_t i = 0; i < width; i++) {
-                float value = cpu_half_to_float(cpu_load_u16((const char *)v + s * v_stride + 2 * i));
+                float value = cpu_half_to_float(
+                    cpu_load_u16((const char *)v + s * v_stride + 2 * i));
 
                 out[j * out_stride + i] += p[j * p_stride + s] * value;
             }

@@ -1,15 +1,16 @@
-// row_sums_avx2.c: weighted sums of rows of F32 or F16, in tiles of 3 sums by 32 elements: 12 registers of sums, 4 loads
-// and 3 broadcasts for 12 products. Each element is added up in the order of the rows, whatever the tile.
+// row_sums_avx2.c: weighted sums of rows of F32 or F16, in tiles of 3 sums by 32 elements: 12
+// registers of sums, 4 loads and 3 broadcasts for 12 products. Each element is added up in the
+// order of the rows, whatever the tile.
 #include "../kernels.h"
 #include "math_avx2.h"
 
-#define SUMS 3
+#define SUMS    3
 #define VECTORS 4
 
 // All but the pointers and n are constants at each call, so that the arrays become registers.
-static inline __attribute__((always_inline)) void tile(load_vector *load, int64_t v_bytes, int count, int vectors, int64_t n,
-                                                       const float *p, int64_t p_stride, const char *v, int64_t v_stride,
-                                                       float *out, int64_t out_stride)
+static inline __attribute__((always_inline)) void
+tile(load_vector *load, int64_t v_bytes, int count, int vectors, int64_t n, const float *p,
+     int64_t p_stride, const char *v, int64_t v_stride, float *out, int64_t out_stride)
 {
     __m256 sum[SUMS][VECTORS];
 
@@ -41,8 +42,10 @@ static inline __attribute__((always_inline)) void tile(load_vector *load, int64_
 }
 
 // The last `width` < 8 elements of a row.
-static inline __attribute__((always_inline)) void narrow(load_vector *load, int64_t n, int64_t width, const float *p,
-                                                         const char *v, int64_t v_stride, float *out)
+static inline __attribute__((always_inline)) void narrow(load_vector *load, int64_t n,
+                                                         int64_t width, const float *p,
+                                                         const char *v, int64_t v_stride,
+                                                         float *out)
 {
     __m256 sum = _mm256_setzero_ps();
 
@@ -51,40 +54,47 @@ static inline __attribute__((always_inline)) void narrow(load_vector *load, int6
     store_first(out, width, sum);
 }
 
-static inline __attribute__((always_inline)) void wide(load_vector *load, int64_t v_bytes, int count, int64_t n,
-                                                       int64_t width, const float *p, int64_t p_stride, const char *v,
-                                                       int64_t v_stride, float *out, int64_t out_stride)
+static inline __attribute__((always_inline)) void
+wide(load_vector *load, int64_t v_bytes, int count, int64_t n, int64_t width, const float *p,
+     int64_t p_stride, const char *v, int64_t v_stride, float *out, int64_t out_stride)
 {
     int64_t i = 0;
 
     for (; i + EIGHT * VECTORS <= width; i += EIGHT * VECTORS)
-        tile(load, v_bytes, count, VECTORS, n, p, p_stride, v + i * v_bytes, v_stride, out + i, out_stride);
+        tile(load, v_bytes, count, VECTORS, n, p, p_stride, v + i * v_bytes, v_stride, out + i,
+             out_stride);
     for (; i + EIGHT <= width; i += EIGHT)
-        tile(load, v_bytes, count, 1, n, p, p_stride, v + i * v_bytes, v_stride, out + i, out_stride);
+        tile(load, v_bytes, count, 1, n, p, p_stride, v + i * v_bytes, v_stride, out + i,
+             out_stride);
     for (int j = 0; j < count && i < width; j++)
-        narrow(load, n, width - i, p + j * p_stride, v + i * v_bytes, v_stride, out + j * out_stride + i);
+        narrow(load, n, width - i, p + j * p_stride, v + i * v_bytes, v_stride,
+               out + j * out_stride + i);
 }
 
-static inline __attribute__((always_inline)) void sums(load_vector *load, int64_t v_bytes, int64_t count, int64_t n,
-                                                       int64_t width, const float *p, int64_t p_stride, const char *v,
-                                                       int64_t v_stride, float *out, int64_t out_stride)
+static inline __attribute__((always_inline)) void
+sums(load_vector *load, int64_t v_bytes, int64_t count, int64_t n, int64_t width, const float *p,
+     int64_t p_stride, const char *v, int64_t v_stride, float *out, int64_t out_stride)
 {
     int64_t j = 0;
 
     for (; j + SUMS <= count; j += SUMS)
-        wide(load, v_bytes, SUMS, n, width, p + j * p_stride, p_stride, v, v_stride, out + j * out_stride, out_stride);
+        wide(load, v_bytes, SUMS, n, width, p + j * p_stride, p_stride, v, v_stride,
+             out + j * out_stride, out_stride);
     for (; j < count; j++)
-        wide(load, v_bytes, 1, n, width, p + j * p_stride, p_stride, v, v_stride, out + j * out_stride, out_stride);
+        wide(load, v_bytes, 1, n, width, p + j * p_stride, p_stride, v, v_stride,
+             out + j * out_stride, out_stride);
 }
 
-void cpu_row_sums_f32_avx2(int64_t count, int64_t n, int64_t width, const float *p, int64_t p_stride, const void *v,
-                           int64_t v_stride, float *out, int64_t out_stride)
+void cpu_row_sums_f32_avx2(int64_t count, int64_t n, int64_t width, const float *p,
+                           int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                           int64_t out_stride)
 {
     sums(load_f32, 4, count, n, width, p, p_stride, v, v_stride, out, out_stride);
 }
 
-void cpu_row_sums_f16_avx2(int64_t count, int64_t n, int64_t width, const float *p, int64_t p_stride, const void *v,
-                           int64_t v_stride, float *out, int64_t out_stride)
+void cpu_row_sums_f16_avx2(int64_t count, int64_t n, int64_t width, const float *p,
+                           int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                           int64_t out_stride)
 {
     sums(load_f16, 2, count, n, width, p, p_stride, v, v_stride, out, out_stride);
 }

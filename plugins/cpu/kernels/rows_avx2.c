@@ -1,4 +1,5 @@
-// rows_avx2.c: what looks at a whole row: norm and softmax. Sums run in 8 lanes, added in a fixed order.
+// rows_avx2.c: what looks at a whole row: norm and softmax. Sums run in 8 lanes, added in a fixed
+// order.
 #include "../kernels.h"
 #include "math_avx2.h"
 
@@ -20,7 +21,8 @@ void cpu_rms_norm_avx2(int64_t n, const float *x, const float *weight, float eps
 
         even = _mm256_fmadd_ps(a, a, even);
     }
-    factor = _mm256_set1_ps(1.0f / sqrtf(sum_lanes(_mm256_add_ps(even, odd)) / (float)(n ? n : 1) + eps));
+    factor = _mm256_set1_ps(1.0f /
+                            sqrtf(sum_lanes(_mm256_add_ps(even, odd)) / (float)(n ? n : 1) + eps));
     for (i = 0; i < n; i += EIGHT) {
         __m256 y = _mm256_mul_ps(load_first(x + i, n - i), factor);
 
@@ -37,7 +39,8 @@ float cpu_softmax_part_avx2(int64_t n, float *x, float *sum)
         __m256 v = load_first(x + i, n - i);
 
         if (n - i < EIGHT)
-            v = _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), v, _mm256_castsi256_ps(first_lanes(n - i)));
+            v = _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), v,
+                                 _mm256_castsi256_ps(first_lanes(n - i)));
         lanes = _mm256_max_ps(v, lanes);
     }
     max = max_lanes(lanes);
@@ -67,7 +70,8 @@ void cpu_softmax_avx2(int64_t n, float *x)
         store_first(x + i, n - i, _mm256_mul_ps(load_first(x + i, n - i), factor));
 }
 
-void cpu_blend_avx2(int64_t n, const float *a, float factor_a, const float *b, float factor_b, float *out)
+void cpu_blend_avx2(int64_t n, const float *a, float factor_a, const float *b, float factor_b,
+                    float *out)
 {
     __m256 f_a = _mm256_set1_ps(factor_a), f_b = _mm256_set1_ps(factor_b);
 

@@ -41,7 +41,8 @@ void cpu_softmax_scalar(int64_t n, float *x)
         x[i] /= sum;
 }
 
-void cpu_blend_scalar(int64_t n, const float *a, float factor_a, const float *b, float factor_b, float *out)
+void cpu_blend_scalar(int64_t n, const float *a, float factor_a, const float *b, float factor_b,
+                      float *out)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = a[i] * factor_a + b[i] * factor_b;
@@ -65,7 +66,8 @@ void cpu_sin_cos_scalar(int64_t n, const double *angle, float *cos_out, float *s
     }
 }
 
-void cpu_rope_normal_scalar(int64_t n, const float *x, const float *cos_in, const float *sin_in, float *out)
+void cpu_rope_normal_scalar(int64_t n, const float *x, const float *cos_in, const float *sin_in,
+                            float *out)
 {
     for (int64_t i = 0; i < n; i++) {
         float a = x[2 * i], b = x[2 * i + 1];
@@ -75,7 +77,8 @@ void cpu_rope_normal_scalar(int64_t n, const float *x, const float *cos_in, cons
     }
 }
 
-void cpu_rope_neox_scalar(int64_t n, const float *x, const float *cos_in, const float *sin_in, float *out)
+void cpu_rope_neox_scalar(int64_t n, const float *x, const float *cos_in, const float *sin_in,
+                          float *out)
 {
     for (int64_t i = 0; i < n; i++) {
         float a = x[i], b = x[i + n];

@@ -1,26 +1,31 @@
 // attention.c: softmax(softcap(q.k * scale) + mask) v, without a matrix of scores.
 //
-// q {D, H, T}, k {D, G, S}, v {E, G, S}, out {E, H, T}; the R = H / G query heads of a group share a key head.
+// q {D, H, T}, k {D, G, S}, v {E, G, S}, out {E, H, T}; the R = H / G query heads of a group share
+// a key head.
 //
-// Keys are taken in chunks of KEYS, at fixed borders. For one chunk, one group and a few tokens ("queries": R heads times
-// the tokens) the scores, their largest, the sum of their exponentials and the weighted sum of v are made with all
-// operands in cache, K and V decoded once for all queries. Parts of successive chunks are merged in order, rescaled to
-// the larger of the two largest scores (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
-// arXiv:2205.14135). What a chunk gives and the order of the merges do not depend on who computes it, so the bits are the
-// same for any number of workers and tokens.
+// Keys are taken in chunks of KEYS, at fixed borders. For one chunk, one group and a few tokens
+// ("queries": R heads times the tokens) the scores, their largest, the sum of their exponentials
+// and the weighted sum of v are made with all operands in cache, K and V decoded once for all
+// queries. Parts of successive chunks are merged in order, rescaled to the larger of the two
+// largest scores (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
+// arXiv:2205.14135). What a chunk gives and the order of the merges do not depend on who computes
+// it, so the bits are the same for any number of workers and tokens.
 //
-//   one token      phase 0: workers take chunks of groups and leave the parts in scratch; phase 1: they merge heads
-//   more tokens    phase 0: workers take (group, few tokens) and merge chunk after chunk; phase 1: nothing
+//   one token      phase 0: workers take chunks of groups and leave the parts in scratch; phase 1:
+//                  they merge heads
+//   more tokens    phase 0: workers take (group, few tokens) and merge chunk after chunk; phase 1:
+//                  nothing
 //
-// Scratch:  | parts: H * chunks * (E sums, largest, total) |  then for each worker the buffers of struct work.
+// Scratch:  | parts: H * chunks * (E sums, largest, total) |
+//           then for each worker the buffers of struct work
 #include "ops.h"
 
 #include <math.h>
 #include <string.h>
 
 #define KEYS 64
-#define FEW_QUERIES 6   // decoding F16 in the kernels, once for 3 queries, costs less than decoding it before
-#define QUERIES 24   // at least R; more would push K, V and the sums out of the first-level cache
+#define QUERIES 24      // or R, if that is more: K, V and the sums should stay in the first-level cache
+#define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once for 3 queries, not before
 
 typedef struct shape {
     int64_t D, E, H, G, R, T, S;
@@ -38,16 +43,19 @@ typedef struct part {
     float *total;     // of exp(score - largest)
 } part;
 
-// One worker's buffers. Queries are numbered token by token: query t * R + r is head g * R + r of token t.
+// One worker's buffers. Queries are numbered token by token: query t * R + r is head g * R + r of
+// token t.
 typedef struct work {
-    float *keys, *values;              // {D_room, KEYS}, {E_room, KEYS}
-    float *q;                          // {D_room, queries}
-    float *scores;                     // {KEYS, queries}
-    float *sums, *largest, *total;     // {E, queries}, {queries}, {queries}: of one chunk
+    float *keys, *values;                        // {D_room, KEYS}, {E_room, KEYS}
+    float *q;                                    // {D_room, queries}
+    float *scores;                               // {KEYS, queries}
+    float *sums, *largest, *total;               // {E, queries}, {queries}, {queries}: of one chunk
     float *all_sums, *all_largest, *all_total;   // the same, of all chunks so far
 } work;
 
-typedef struct span { int64_t begin, end; } span;   // of keys
+typedef struct span {
+    int64_t begin, end;
+} span;   // of keys
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -82,7 +90,8 @@ static const char *refuse_attention(const cpu_job *node)
 
     if (!cpu_is_float(q) || node->out.dtype != TNP_DTYPE_F32)
         return "attention with queries that are neither F32 nor F16, or a result that is not F32";
-    if ((!cpu_is_float(k) && k->dtype != TNP_DTYPE_Q8_0) || (!cpu_is_float(v) && v->dtype != TNP_DTYPE_Q8_0))
+    if ((!cpu_is_float(k) && k->dtype != TNP_DTYPE_Q8_0) ||
+        (!cpu_is_float(v) && v->dtype != TNP_DTYPE_Q8_0))
         return "attention with keys or values other than F32, F16 and Q8_0";
     if (node->in[3].dtype != TNP_DTYPE_I32)
         return "attention with positions that are not I32";
@@ -145,7 +154,8 @@ static span cut(span keys, int64_t begin, int64_t end)
     return inside.begin < inside.end ? inside : (span){ 0, 0 };
 }
 
-static void load_queries(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0, int64_t tokens)
+static void load_queries(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0,
+                         int64_t tokens)
 {
     const cpu_tensor *q = &job->in[0];
 
@@ -161,11 +171,16 @@ static void load_queries(const cpu_job *job, const shape *s, const work *w, int6
 }
 
 // Rows of one head of k or v, ready for a kernel.
-typedef struct rows { const char *data; int64_t stride; int is_f16; } rows;   // stride in bytes
+typedef struct rows {
+    const char *data;
+    int64_t stride;
+    int is_f16;
+} rows;   // stride in bytes
 
-// Rows keys.begin .. keys.end - 1 of head g: F32 where they are, F16 too when few queries meet them, else decoded in room.
-static rows load_rows(const cpu_job *job, const cpu_tensor *t, int64_t g, span keys, int64_t elements, int64_t queries,
-                      float *room, int64_t room_elements)
+// Rows keys.begin .. keys.end - 1 of head g: F32 where they are, F16 too when few queries meet
+// them, else decoded in room.
+static rows load_rows(const cpu_job *job, const cpu_tensor *t, int64_t g, span keys,
+                      int64_t elements, int64_t queries, float *room, int64_t room_elements)
 {
     const char *row = t->data + g * t->strides[1] + keys.begin * t->strides[2];
     int is_f16 = t->dtype == TNP_DTYPE_F16 && queries <= FEW_QUERIES;
@@ -200,13 +215,16 @@ static void finish_scores(const cpu_job *job, int64_t t, span keys, float *score
         kernels->scale(n, scores, attr->scale, 0.0f, scores);
     }
     if (mask)
-        kernels->add(n, scores,
-                     cpu_read(kernels, mask, mask->data + t * mask->strides[1], keys.begin, n, buffer), scores);
+        kernels->add(
+            n, scores,
+            cpu_read(kernels, mask, mask->data + t * mask->strides[1], keys.begin, n, buffer),
+            scores);
 }
 
-// The part that keys of one chunk have in the results of the queries of `tokens` tokens from t0 on; w->q is loaded.
-static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0, int64_t tokens,
-                         int64_t chunk)
+// The part that keys of one chunk have in the results of the queries of `tokens` tokens from t0 on;
+// w->q is loaded.
+static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0,
+                         int64_t tokens, int64_t chunk)
 {
     span seen[QUERIES], all = { INT64_MAX, 0 };
     rows keys, values;
@@ -216,7 +234,8 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
     for (int64_t t = 0; t < tokens; t++) {
         seen[t] = cut(visible(job, s, t0 + t), chunk * KEYS, (chunk + 1) * KEYS);
         if (seen[t].begin < seen[t].end)
-            all = (span){ cpu_min(all.begin, seen[t].begin), seen[t].end > all.end ? seen[t].end : all.end };
+            all = (span){ cpu_min(all.begin, seen[t].begin),
+                          seen[t].end > all.end ? seen[t].end : all.end };
     }
     for (int64_t i = 0; i < tokens * s->R; i++) {
         w->largest[i] = -INFINITY;
@@ -228,12 +247,14 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
     values = load_rows(job, &job->in[2], g, all, s->E, tokens * s->R, w->values, s->E_room);
     products = keys.is_f16 ? job->kernels->matmul_f16 : job->kernels->matmul_f32;
     row_sums = values.is_f16 ? job->kernels->row_sums_f16 : job->kernels->row_sums_f32;
-    products(all.end - all.begin, tokens * s->R, s->D, keys.data, keys.stride, w->q, s->D_room * (int64_t)sizeof(float),
-             w->scores, KEYS);
+    products(all.end - all.begin, tokens * s->R, s->D, keys.data, keys.stride, w->q,
+             s->D_room * (int64_t)sizeof(float), w->scores, KEYS);
     for (int64_t t = 0; t < tokens;) {
-        int64_t same = 1, first = t * s->R, offset = seen[t].begin - all.begin, n = seen[t].end - seen[t].begin;
+        int64_t same = 1, first = t * s->R, offset = seen[t].begin - all.begin,
+                n = seen[t].end - seen[t].begin;
 
-        while (t + same < tokens && seen[t + same].begin == seen[t].begin && seen[t + same].end == seen[t].end)
+        while (t + same < tokens && seen[t + same].begin == seen[t].begin &&
+               seen[t + same].end == seen[t].end)
             same++;
         for (int64_t i = first; n > 0 && i < (t + same) * s->R; i++) {
             float *scores = w->scores + i * KEYS + offset;
@@ -242,8 +263,9 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
             w->largest[i] = job->kernels->softmax_part(n, scores, &w->total[i]);
         }
         if (n > 0)   // what a token does not see is not even multiplied by 0: it may be NaN
-            row_sums(same * s->R, n, s->E, w->scores + first * KEYS + offset, KEYS, values.data + offset * values.stride,
-                     values.stride, w->sums + first * s->E, s->E);
+            row_sums(same * s->R, n, s->E, w->scores + first * KEYS + offset, KEYS,
+                     values.data + offset * values.stride, values.stride, w->sums + first * s->E,
+                     s->E);
         t += same;
     }
 }
@@ -274,12 +296,14 @@ static void write_result(const cpu_job *job, const shape *s, int64_t head, int64
     const cpu_tensor *out = &job->out;
     char *row = out->data + head * out->strides[1] + t * out->strides[2];
 
-    job->kernels->scale(s->E, all.sums, *all.total == 0.0f ? 0.0f : 1.0f / *all.total, 0.0f, all.sums);
+    job->kernels->scale(s->E, all.sums, *all.total == 0.0f ? 0.0f : 1.0f / *all.total, 0.0f,
+                        all.sums);
     cpu_write(job->kernels, out, row, 0, s->E, all.sums);
 }
 
 // More tokens: all chunks of one group for `tokens` tokens from t0 on.
-static void attend_tokens(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0, int64_t tokens)
+static void attend_tokens(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0,
+                          int64_t tokens)
 {
     int64_t first = s->chunks, past = 0, queries = tokens * s->R;
 
@@ -297,7 +321,8 @@ static void attend_tokens(const cpu_job *job, const shape *s, const work *w, int
     for (int64_t chunk = first; chunk < past; chunk++) {
         attend_chunk(job, s, w, g, t0, tokens, chunk);
         for (int64_t i = 0; i < queries; i++)
-            merge(job->kernels, s->E, (part){ w->all_sums + i * s->E, w->all_largest + i, w->all_total + i },
+            merge(job->kernels, s->E,
+                  (part){ w->all_sums + i * s->E, w->all_largest + i, w->all_total + i },
                   (part){ w->sums + i * s->E, w->largest + i, w->total + i });
     }
     for (int64_t i = 0; i < queries; i++)
@@ -359,6 +384,7 @@ static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_
 }
 
 const cpu_op cpu_attention_ops[] = {
-    { TNP_OP_ATTENTION, 2, sizeof(tnp_attention_attr), refuse_attention, scratch_of_attention, run_attention },
+    { TNP_OP_ATTENTION, 2, sizeof(tnp_attention_attr), refuse_attention, scratch_of_attention,
+      run_attention },
     { 0 },
 };

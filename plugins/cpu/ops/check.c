@@ -4,7 +4,9 @@
 int64_t cpu_block_elements(tnp_dtype dtype)
 {
     switch (dtype) {
-#define DTYPE(number, NAME, block_elements, block_bytes) case TNP_DTYPE_##NAME: return block_elements;
+#define DTYPE(number, NAME, block_elements, block_bytes)                                           \
+    case TNP_DTYPE_##NAME:                                                                         \
+        return block_elements;
 #include <tenon/dtypes.def>
     default:
         return 0;
@@ -14,7 +16,9 @@ int64_t cpu_block_elements(tnp_dtype dtype)
 int64_t cpu_block_bytes(tnp_dtype dtype)
 {
     switch (dtype) {
-#define DTYPE(number, NAME, block_elements, block_bytes) case TNP_DTYPE_##NAME: return block_bytes;
+#define DTYPE(number, NAME, block_elements, block_bytes)                                           \
+    case TNP_DTYPE_##NAME:                                                                         \
+        return block_bytes;
 #include <tenon/dtypes.def>
     default:
         return 0;
@@ -49,7 +53,9 @@ static const char *refuse_strides_of(const cpu_tensor *t)
     int64_t bytes = cpu_block_bytes(t->dtype);
 
     if (cpu_block_elements(t->dtype) > 1)
-        return cpu_has_unit_rows(t) ? NULL : "a row of a block type whose blocks do not stand side by side";
+        return cpu_has_unit_rows(t)
+                   ? NULL
+                   : "a row of a block type whose blocks do not stand side by side";
     for (int i = 0; i < TNP_MAX_DIMS; i++)
         if (t->dims[i] > 1 && t->strides[i] % (bytes ? bytes : 1))
             return "a stride that is no multiple of the element's bytes";

@@ -8,12 +8,16 @@ static const char *refuse_convert(const cpu_job *node)
     const cpu_tensor *x = &node->in[0], *out = &node->out;
     int is_plain = cpu_block_elements(x->dtype) == 1;
 
-    if (x->dtype == out->dtype ? !is_plain : !cpu_is_decodable(x) || !(cpu_is_float(out) || out->dtype == TNP_DTYPE_Q8_0))
-        return "convert other than a plain type to itself, or F32, F16, Q8_0, Q4_1 to F32, F16, Q8_0";
+    if (x->dtype == out->dtype
+            ? !is_plain
+            : !cpu_is_decodable(x) || !(cpu_is_float(out) || out->dtype == TNP_DTYPE_Q8_0))
+        return "convert other than a plain type to itself, or F32, F16, Q8_0, Q4_1 to F32, F16, "
+               "Q8_0";
     return cpu_refuse_strides(node);
 }
 
-static void copy_elements(int64_t n, int64_t bytes, const char *from, int64_t from_stride, char *to, int64_t to_stride)
+static void copy_elements(int64_t n, int64_t bytes, const char *from, int64_t from_stride, char *to,
+                          int64_t to_stride)
 {
     if (from_stride == bytes && to_stride == bytes) {
         memcpy(to, from, (size_t)(n * bytes));
@@ -43,14 +47,16 @@ static void run_convert(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t 
         if (x->dtype == out->dtype) {
             int64_t x_stride = x->dims[0] > 1 ? x->strides[0] : 0;
 
-            copy_elements(columns.end - columns.begin, cpu_block_bytes(x->dtype), from + columns.begin * x_stride,
-                          x_stride, to + columns.begin * out->strides[0], out->strides[0]);
+            copy_elements(columns.end - columns.begin, cpu_block_bytes(x->dtype),
+                          from + columns.begin * x_stride, x_stride,
+                          to + columns.begin * out->strides[0], out->strides[0]);
             continue;
         }
         for (int64_t i = columns.begin; i < columns.end; i += CPU_CHUNK) {
             int64_t count = cpu_min(columns.end - i, CPU_CHUNK);
 
-            cpu_write(job->kernels, out, to, i, count, cpu_read(job->kernels, x, from, i, count, buffer));
+            cpu_write(job->kernels, out, to, i, count,
+                      cpu_read(job->kernels, x, from, i, count, buffer));
         }
     }
 }
@@ -69,8 +75,8 @@ static const char *refuse_concat(const cpu_job *node)
 }
 
 // One operand, whose first element becomes element `offset` along the axis. Workers take its rows.
-static void place(const cpu_tensor *x, const cpu_tensor *out, uint32_t axis, int64_t offset, uint32_t worker,
-                  uint32_t workers)
+static void place(const cpu_tensor *x, const cpu_tensor *out, uint32_t axis, int64_t offset,
+                  uint32_t worker, uint32_t workers)
 {
     cpu_range part = cpu_part(cpu_row_count(x), 1, worker, workers);
     cpu_tensor target = *out;

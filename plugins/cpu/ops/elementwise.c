@@ -1,11 +1,14 @@
-// elementwise.c: ops whose element j depends on element j of each operand. Workers take parts of all elements in order,
-// which may begin and end inside a row: one long row is shared as well as many short ones.
+// elementwise.c: ops whose element j depends on element j of each operand. Workers take parts of
+// all elements in order, which may begin and end inside a row: one long row is shared as well as
+// many short ones.
 #include "ops.h"
 
 #define GRAIN 64   // elements; parts are cut where cache lines are, for F32 rows that begin on one
 
 // One stretch of a row of the output, of at most CPU_CHUNK elements.
-typedef struct stretch { int64_t row, first, count; } stretch;
+typedef struct stretch {
+    int64_t row, first, count;
+} stretch;
 
 static stretch next_stretch(int64_t from, int64_t end, int64_t row_elements)
 {
@@ -57,7 +60,8 @@ static void run_binary(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t w
     while (part.begin < part.end) {
         stretch s = next_stretch(part.begin, part.end, out->dims[0]);
         char *row = cpu_row(out, out->dims, s.row);
-        const char *row_a = cpu_row(&job->in[0], out->dims, s.row), *row_b = cpu_row(&job->in[1], out->dims, s.row);
+        const char *row_a = cpu_row(&job->in[0], out->dims, s.row),
+                   *row_b = cpu_row(&job->in[1], out->dims, s.row);
         float *to = cpu_target(out, row, s.first, result);
 
         kernel(s.count, cpu_read(job->kernels, &job->in[0], row_a, s.first, s.count, a),

@@ -1,36 +1,39 @@
 // matmul.c: out[n, m] = sum over k of w[k, n] * x[k, m], for each of the B matrices of x and out.
 //
 // Two ways, chosen by the dtype of w:
-//   integer   Q8_0 and Q4_1, unless the user asked for F32 activations. Phase 0 rounds all activations to q8 (blocks.h)
-//             in scratch. Phase 1 packs 8 rows of w at a time into a panel and multiplies it with every token; a single
-//             token meets the rows as they are.
-//   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows of w at a time (F32
-//             ones are used where they are, and F16 ones for few tokens) and multiplies them with every token.
+//   integer   Q8_0 and Q4_1, unless the user asked for F32 activations. Phase 0 rounds all
+//             activations to q8 (blocks.h) in scratch. Phase 1 packs 8 rows of w at a time into a
+//             panel and multiplies it with every token; a single token meets the rows as they are.
+//   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows
+//             of w at a time (F32 ones are used where they are, and F16 ones for few tokens) and
+//             multiplies them with every token.
 //
-// Workers take contiguous ranges of the rows of w, cut at 8. A result is one sum, in an order that depends on K alone:
-// neither the number of workers, nor that of tokens, nor the place of a row in its panel changes its bits.
+// Workers take contiguous ranges of the rows of w, cut at 8. A result is one sum, in an order that
+// depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
+// its panel changes its bits.
 //
-// Tokens are taken TOKENS at a time, so that their activations stay in the second-level cache while panel after panel
-// goes over them; a panel itself fits the first level.
+// Tokens are taken TOKENS at a time, so that their activations stay in the second-level cache while
+// panel after panel goes over them; a panel itself fits the first level.
 //
-// Scratch:  | activations: B * M rows, q8 or F32 |  then for each worker:  | panel, or 8 decoded rows | sums: {8, TOKENS} |
+// Scratch:  | activations: B * M rows, q8 or F32 |
+//           then for each worker  | panel, or 8 decoded rows | sums: {8, TOKENS} |
 #include "ops.h"
 
 #include <string.h>
 
 #include "../kernels/blocks.h"
 
-#define ROWS CPU_PANEL_ROWS
+#define ROWS   CPU_PANEL_ROWS
 #define TOKENS 128
-#define FEW_TOKENS 6     // decoding F16 in the kernel, once for 3 tokens, costs less than decoding it before
 #define PANEL_BLOCKS 32   // along K: a panel of Q8_0 is 17 KiB, one of Q4_1 10 KiB
+#define FEW_TOKENS 6      // up to here F16 is decoded in the kernel, once for 3 tokens, not before
 
 // A dtype of weights with kernels of its own.
 typedef struct integer_way {
     cpu_pack_kernel *pack;
     cpu_matmul_q8_kernel *multiply;
     cpu_matvec_q8_kernel *multiply_one;   // token, without a panel
-    int64_t panel_bytes;   // for one block of 8 rows
+    int64_t panel_bytes;                  // for one block of 8 rows
 } integer_way;
 
 static integer_way integer_way_of(const cpu_job *job)
@@ -38,9 +41,11 @@ static integer_way integer_way_of(const cpu_job *job)
     const cpu_kernels *kernels = job->kernels;
 
     if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q4_1)
-        return (integer_way){ kernels->pack_q4_1, kernels->matmul_q4_1_q8, kernels->matvec_q4_1_q8, sizeof(cpu_panel_q4_1) };
+        return (integer_way){ kernels->pack_q4_1, kernels->matmul_q4_1_q8, kernels->matvec_q4_1_q8,
+                              sizeof(cpu_panel_q4_1) };
     if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q8_0)
-        return (integer_way){ kernels->pack_q8_0, kernels->matmul_q8_0_q8, kernels->matvec_q8_0_q8, sizeof(cpu_panel_q8_0) };
+        return (integer_way){ kernels->pack_q8_0, kernels->matmul_q8_0_q8, kernels->matvec_q8_0_q8,
+                              sizeof(cpu_panel_q8_0) };
     return (integer_way){ .pack = NULL };
 }
 
@@ -48,8 +53,8 @@ static integer_way integer_way_of(const cpu_job *job)
 typedef struct product {
     integer_way way;
     int64_t k, n, m, batches;
-    int64_t blocks;              // of 32 along k, the last one perhaps in part
-    int64_t x_row_bytes;         // of activations in scratch; 0 = they are used where they are
+    int64_t blocks;        // of 32 along k, the last one perhaps in part
+    int64_t x_row_bytes;   // of activations in scratch; 0 = they are used where they are
     int64_t x_bytes, rows_bytes, worker_bytes;   // regions of scratch
 } product;
 
@@ -102,7 +107,8 @@ static uint64_t scratch_of_matmul(const cpu_job *node, uint32_t workers)
     return (uint64_t)(p.x_bytes + p.worker_bytes * workers);
 }
 
-// Row m of matrix b, for a tensor with the batch dims of out, or with divisors of them: neighbours share.
+// Row m of matrix b, for a tensor with the batch dims of out, or with divisors of them: neighbours
+// share.
 static char *matrix(const cpu_tensor *t, const cpu_tensor *out, int64_t b)
 {
     char *at = t->data;
@@ -117,16 +123,20 @@ static char *matrix(const cpu_tensor *t, const cpu_tensor *out, int64_t b)
     return at;
 }
 
-// Activations lie in scratch row after row; workers take parts of all their blocks, so that one long row is shared too.
-static void prepare_activations(const cpu_job *job, const product *p, uint32_t worker, uint32_t workers)
+// Activations lie in scratch row after row; workers take parts of all their blocks, so that one
+// long row is shared too.
+static void prepare_activations(const cpu_job *job, const product *p, uint32_t worker,
+                                uint32_t workers)
 {
     cpu_range part = cpu_part(p->m * p->batches * p->blocks, 1, worker, workers);
     const cpu_tensor *x = &job->in[0];
     float values[CPU_CHUNK];
 
     while (part.begin < part.end) {
-        int64_t row = part.begin / p->blocks, block = part.begin % p->blocks, first = block * CPU_BLOCK;
-        int64_t blocks = cpu_min(cpu_min(p->blocks - block, part.end - part.begin), CPU_CHUNK / CPU_BLOCK);
+        int64_t row = part.begin / p->blocks, block = part.begin % p->blocks,
+                first = block * CPU_BLOCK;
+        int64_t blocks = cpu_min(cpu_min(p->blocks - block, part.end - part.begin),
+                                 CPU_CHUNK / CPU_BLOCK);
         int64_t count = cpu_min(blocks * CPU_BLOCK, p->k - first);
         const char *row_x = matrix(x, &job->out, row / p->m) + row % p->m * x->strides[1];
         const float *from = cpu_read(job->kernels, x, row_x, first, count, values);
@@ -138,7 +148,8 @@ static void prepare_activations(const cpu_job *job, const product *p, uint32_t w
                 memset(values + count, 0, (size_t)(blocks * CPU_BLOCK - count) * sizeof *values);
                 from = values;
             }
-            job->kernels->encode_q8(blocks * CPU_BLOCK, from, to + block * (int64_t)sizeof(cpu_block_q8));
+            job->kernels->encode_q8(blocks * CPU_BLOCK, from,
+                                    to + block * (int64_t)sizeof(cpu_block_q8));
         } else {
             memcpy(to + first * (int64_t)sizeof(float), from, (size_t)count * sizeof(float));
         }
@@ -146,8 +157,10 @@ static void prepare_activations(const cpu_job *job, const product *p, uint32_t w
     }
 }
 
-// Tokens first .. first + tokens - 1 and rows row .. row + rows - 1 of one matrix of the output, from sums {8, tokens}.
-static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t rows, int64_t tokens, const float *sums)
+// Tokens first .. first + tokens - 1 and rows row .. row + rows - 1 of one matrix of the output,
+// from sums {8, tokens}.
+static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t rows, int64_t tokens,
+                       const float *sums)
 {
     int64_t stride = out->dims[0] > 1 ? out->strides[0] : 0;
 
@@ -163,8 +176,8 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
     }
 }
 
-static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows, const char *x,
-                             int64_t tokens, char *panel, float *sums)
+static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows,
+                             const char *x, int64_t tokens, char *panel, float *sums)
 {
     int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype);
 
@@ -177,13 +190,15 @@ static void multiply_integer(const cpu_job *job, const product *p, const char *w
         int64_t blocks = cpu_min(p->blocks - b, PANEL_BLOCKS);
 
         p->way.pack(rows, blocks, w + b * w_bytes, w_stride, panel);
-        p->way.multiply(tokens, blocks, panel, x + b * (int64_t)sizeof(cpu_block_q8), p->x_row_bytes, sums);
+        p->way.multiply(tokens, blocks, panel, x + b * (int64_t)sizeof(cpu_block_q8),
+                        p->x_row_bytes, sums);
     }
 }
 
-// Rows of w with tokens, in F32. F32 rows are used where they are, F16 ones too for few tokens; the rest is decoded.
-static void multiply_f32(const cpu_job *job, const product *p, const char *w, int64_t rows, const char *x, int64_t x_stride,
-                         int64_t tokens, char *own, float *sums)
+// Rows of w with tokens, in F32. F32 rows are used where they are, F16 ones too for few tokens; the
+// rest is decoded.
+static void multiply_f32(const cpu_job *job, const product *p, const char *w, int64_t rows,
+                         const char *x, int64_t x_stride, int64_t tokens, char *own, float *sums)
 {
     const cpu_tensor *t = &job->in[1];
     const float *x_f32 = (const float *)(const void *)x;
@@ -211,7 +226,8 @@ static void multiply_f32(const cpu_job *job, const product *p, const char *w, in
 static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range part, char *own)
 {
     const cpu_tensor *out = &job->out;
-    const char *x = p->x_row_bytes ? job->scratch + b * p->m * p->x_row_bytes : matrix(&job->in[0], out, b);
+    const char *x = p->x_row_bytes ? job->scratch + b * p->m * p->x_row_bytes
+                                   : matrix(&job->in[0], out, b);
     int64_t x_stride = p->x_row_bytes ? p->x_row_bytes : job->in[0].strides[1];
     const char *w = matrix(&job->in[1], out, b);
     char *to = matrix(out, out, b);

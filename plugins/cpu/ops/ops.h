@@ -1,7 +1,8 @@
-// ops.h: what the ops share: the division of work, rows of any dtype and stride as F32, and the checks of claims. For the
-// .c files of this folder only.
+// ops.h: what the ops share: the division of work, rows of any dtype and stride as F32, and the
+// checks of claims. For the .c files of this folder only.
 //
-// Every op walks its output row by row: a row is dims[0], and rows are numbered over dims[1] and up, fastest first.
+// Every op walks its output row by row: a row is dims[0], and rows are numbered over dims[1] and
+// up, fastest first.
 #ifndef CPU_OPS_H
 #define CPU_OPS_H
 
@@ -10,9 +11,12 @@
 #include "../kernels.h"
 #include "../op.h"
 
-#define CPU_CHUNK 512   // elements of a row that pass through a buffer on the stack; a multiple of every block
+#define CPU_CHUNK                                                                                  \
+    512   // elements of a row that pass through a buffer on the stack; a multiple of every block
 
-typedef struct cpu_range { int64_t begin, end; } cpu_range;
+typedef struct cpu_range {
+    int64_t begin, end;
+} cpu_range;
 
 // The part of 0 .. count - 1 that falls to a worker: contiguous, cut at multiples of grain.
 cpu_range cpu_part(int64_t count, int64_t grain, uint32_t worker, uint32_t workers);
@@ -35,21 +39,25 @@ static inline int64_t cpu_lines(int64_t bytes)
 
 int64_t cpu_row_count(const cpu_tensor *t);
 
-// First element of row `row` of an output with these dims, in t: its own row, or the one broadcast to it.
+// First element of row `row` of an output with these dims, in t: its own row, or the one broadcast
+// to it.
 char *cpu_row(const cpu_tensor *t, const int64_t dims[TNP_MAX_DIMS], int64_t row);
 
-// Elements first .. first + n - 1 of a row as F32. Where they stand as such, the answer points to them; else they are
-// decoded into buffer, which has room for n, rounded up to a block. A dim of 1 repeats.
+// Elements first .. first + n - 1 of a row as F32. Where they stand as such, the answer points to
+// them; else they are decoded into buffer, which has room for n, rounded up to a block. A dim of 1
+// repeats.
 //   first   a multiple of 32 for block types
-const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const char *row, int64_t first, int64_t n,
-                      float *buffer);
+const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const char *row,
+                      int64_t first, int64_t n, float *buffer);
 
-// Where a result of F32 elements from `first` on can be made: in the row itself, else in buffer; cpu_write brings it home.
+// Where a result of F32 elements from `first` on can be made: in the row itself, else in buffer;
+// cpu_write brings it home.
 float *cpu_target(const cpu_tensor *t, char *row, int64_t first, float *buffer);
 
-// Puts n F32 into a row, converted; nothing to do when they were made in place. For block types first is a multiple of
-// 32, and the rest of the last block becomes 0.
-void cpu_write(const cpu_kernels *kernels, const cpu_tensor *t, char *row, int64_t first, int64_t n, const float *from);
+// Puts n F32 into a row, converted; nothing to do when they were made in place. For block types
+// first is a multiple of 32, and the rest of the last block becomes 0.
+void cpu_write(const cpu_kernels *kernels, const cpu_tensor *t, char *row, int64_t first, int64_t n,
+               const float *from);
 
 int32_t cpu_index(const cpu_tensor *t, int64_t i);   // element i of dims[0] of an I32 operand
 
@@ -57,21 +65,23 @@ int32_t cpu_index(const cpu_tensor *t, int64_t i);   // element i of dims[0] of 
 void cpu_fail(cpu_job *job, const char *text);
 
 // For refuse.
-static inline int cpu_has(const cpu_job *node, uint32_t i)   // operand i is given; what is left out has dtype 0
+static inline int cpu_has(const cpu_job *node,
+                          uint32_t i)   // operand i is given; what is left out has dtype 0
 {
     return i < node->input_count && node->in[i].dtype != 0;
 }
 
 int64_t cpu_block_elements(tnp_dtype dtype);   // 0 = not a dtype of this plugin
 int64_t cpu_block_bytes(tnp_dtype dtype);
-int cpu_is_float(const cpu_tensor *t);         // F32 or F16
-int cpu_is_decodable(const cpu_tensor *t);     // what cpu_read takes
-int cpu_has_unit_rows(const cpu_tensor *t);    // elements, or blocks, of a row stand side by side
+int cpu_is_float(const cpu_tensor *t);        // F32 or F16
+int cpu_is_decodable(const cpu_tensor *t);    // what cpu_read takes
+int cpu_has_unit_rows(const cpu_tensor *t);   // elements, or blocks, of a row stand side by side
 int cpu_rank_at_most(const cpu_tensor *t, uint32_t rank);
-const char *cpu_refuse_strides(const cpu_job *node);   // what no op here takes: misaligned elements, blocks apart
+const char *cpu_refuse_strides(
+    const cpu_job *node);   // what no op here takes: misaligned elements, blocks apart
 
 // One table a family, ended by number 0; table.c looks through them.
-extern const cpu_op cpu_elementwise_ops[], cpu_norm_ops[], cpu_softmax_ops[], cpu_rope_ops[], cpu_matmul_ops[],
-    cpu_attention_ops[], cpu_rows_ops[], cpu_convert_ops[], cpu_reduce_ops[];
+extern const cpu_op cpu_elementwise_ops[], cpu_norm_ops[], cpu_softmax_ops[], cpu_rope_ops[],
+    cpu_matmul_ops[], cpu_attention_ops[], cpu_rows_ops[], cpu_convert_ops[], cpu_reduce_ops[];
 
 #endif

@@ -1,5 +1,5 @@
-// reduce.c: sum, mean and argmax. Sums run in double, one element after the other: no model spends time here, and the
-// order is plain. Workers take elements of the output.
+// reduce.c: sum, mean and argmax. Sums run in double, one element after the other: no model spends
+// time here, and the order is plain. Workers take elements of the output.
 #include "ops.h"
 
 #include <string.h>
@@ -79,7 +79,8 @@ static int64_t argmax_of_row(const cpu_job *job, const char *row, int64_t n)
         const float *values = cpu_read(job->kernels, &job->in[0], row, i, count, buffer);
         int64_t here = job->kernels->argmax(count, values);
 
-        if (i == 0 || values[here] > best || (best != best && values[here] == values[here])) {   // NaN is not itself
+        if (i == 0 || values[here] > best ||
+            (best != best && values[here] == values[here])) {   // NaN is not itself
             best = values[here];
             index = i + here;
         }

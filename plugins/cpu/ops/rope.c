@@ -1,10 +1,12 @@
 // rope.c: rotary position embedding.
 //
-// Phase 0 makes the cosine and sine of each pair for each token, in scratch, once for all heads; angles are in double:
-// at position 8192 an angle in F32 would be off by 5e-4, which shows in the logits. Phase 1 turns the pairs.
+// Phase 0 makes the cosine and sine of each pair for each token, in scratch, once for all heads;
+// angles are in double: at position 8192 an angle in F32 would be off by 5e-4, which shows in the
+// logits. Phase 1 turns the pairs.
 //
 // Scratch, for x {D, H, T} with P = rot_dims / 2 pairs:
-//   | token 0: cos[P] sin[P] | token 1 … | token T - 1 |   then for each worker, where rows are copied:  | D floats |
+//   | token 0: cos[P] sin[P] | token 1 … | token T - 1 |
+//   then for each worker, where rows are copied,  | D floats |
 #include "ops.h"
 
 #include <math.h>
@@ -16,7 +18,8 @@ static int is_copied(const cpu_job *job)
 {
     const cpu_tensor *x = &job->in[0], *out = &job->out;
 
-    return x->dtype != TNP_DTYPE_F32 || out->dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(x) || !cpu_has_unit_rows(out);
+    return x->dtype != TNP_DTYPE_F32 || out->dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(x) ||
+           !cpu_has_unit_rows(out);
 }
 
 static int64_t pair_count(const cpu_job *job)
@@ -37,7 +40,8 @@ static const char *refuse_rope(const cpu_job *node)
         return "rope of what is neither F32 nor F16";
     if (node->in[1].dtype != TNP_DTYPE_I32)
         return "rope with positions that are not I32";
-    if (cpu_has(node, 2) && (node->in[2].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[2])))
+    if (cpu_has(node, 2) &&
+        (node->in[2].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[2])))
         return "rope with factors that are not F32, or not contiguous";
     if (!cpu_rank_at_most(&node->in[0], 3))
         return "rope of more than three dims";
@@ -62,11 +66,12 @@ static uint64_t scratch_of_rope(const cpu_job *node, uint32_t workers)
 static void make_table(const cpu_job *job, cpu_range tokens)
 {
     const tnp_rope_attr *attr = job->attr;
-    const float *factors = job->input_count > 2 ? (const float *)(const void *)job->in[2].data : NULL;
+    const float *factors = job->input_count > 2 ? (const void *)job->in[2].data : NULL;
     const double ratio = pow((double)attr->base, -2.0 / (double)attr->rot_dims);
     const float length = attr->yarn_attention == 0.0f ? 1.0f : attr->yarn_attention;
     int64_t pairs = pair_count(job);
-    double power = attr->scale;   // scale * base^(-2i / rot_dims), multiplied up: its error is i roundings of a double
+    // scale * base^(-2i / rot_dims), multiplied up: its error is that of i roundings of a double
+    double power = attr->scale;
 
     for (int64_t first = 0; first < pairs; first += PAIRS_AT_ONCE) {
         int64_t count = cpu_min(pairs - first, PAIRS_AT_ONCE);
@@ -75,7 +80,8 @@ static void make_table(const cpu_job *job, cpu_range tokens)
         for (int64_t i = 0; i < count; i++, power *= ratio)
             step[i] = factors ? power / (double)factors[first + i] : power;
         for (int64_t t = tokens.begin; t < tokens.end; t++) {
-            float *cosines = (float *)(void *)job->scratch + t * 2 * pairs + first, *sines = cosines + pairs;
+            float *cosines = (float *)(void *)job->scratch + t * 2 * pairs + first,
+                  *sines = cosines + pairs;
             double position = cpu_index(&job->in[1], t);
 
             for (int64_t i = 0; i < count; i++)
@@ -96,17 +102,20 @@ static void turn_rows(cpu_job *job, uint32_t worker, cpu_range rows)
     const tnp_rope_attr *attr = job->attr;
     const float *table = (const float *)(const void *)job->scratch;
     int64_t pairs = pair_count(job), n = out->dims[0];
-    cpu_rope_kernel *kernel = attr->layout == TNP_ROPE_NEOX ? job->kernels->rope_neox : job->kernels->rope_normal;
+    cpu_rope_kernel *kernel = attr->layout == TNP_ROPE_NEOX ? job->kernels->rope_neox
+                                                            : job->kernels->rope_normal;
     float *copy = NULL;
 
     if (is_copied(job))
-        copy = (float *)(void *)(job->scratch + cpu_lines(2 * pairs * out->dims[2] * (int64_t)sizeof(float)) +
+        copy = (float *)(void *)(job->scratch +
+                                 cpu_lines(2 * pairs * out->dims[2] * (int64_t)sizeof(float)) +
                                  cpu_lines(n * (int64_t)sizeof(float)) * worker);
     for (int64_t r = rows.begin; r < rows.end; r++) {
         const float *cosines = table + r / out->dims[1] * 2 * pairs;
         char *row = cpu_row(out, out->dims, r);
         const char *row_x = cpu_row(x, out->dims, r);
-        const float *from = copy ? cpu_read(job->kernels, x, row_x, 0, n, copy) : (const float *)(const void *)row_x;
+        const float *from = copy ? cpu_read(job->kernels, x, row_x, 0, n, copy)
+                                 : (const float *)(const void *)row_x;
         float *to = copy ? copy : (float *)(void *)row;
 
         kernel(pairs, from, cosines, cosines + pairs, to);

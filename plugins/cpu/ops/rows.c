@@ -20,7 +20,8 @@ static const char *refuse_get_rows(const cpu_job *node)
     return cpu_refuse_strides(node);
 }
 
-static void copy_row_i32(const cpu_tensor *table, const char *row, const cpu_tensor *out, char *to, int64_t n)
+static void copy_row_i32(const cpu_tensor *table, const char *row, const cpu_tensor *out, char *to,
+                         int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         memcpy(to + i * out->strides[0], row + i * table->strides[0], sizeof(int32_t));
@@ -50,7 +51,8 @@ static void run_get_rows(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t
             for (int64_t i = 0; i < n; i += CPU_CHUNK) {
                 int64_t count = cpu_min(n - i, CPU_CHUNK);
 
-                cpu_write(job->kernels, out, to, i, count, cpu_read(job->kernels, table, row, i, count, buffer));
+                cpu_write(job->kernels, out, to, i, count,
+                          cpu_read(job->kernels, table, row, i, count, buffer));
             }
     }
 }
@@ -65,12 +67,14 @@ static const char *refuse_set_rows(const cpu_job *node)
         return "set_rows of rows that are not F32";
     if (node->in[2].dtype != TNP_DTYPE_I32)
         return "set_rows with indices that are not I32";
-    if (!cpu_rank_at_most(table, 2) || !cpu_rank_at_most(&node->in[1], 2) || !cpu_rank_at_most(&node->in[2], 1))
+    if (!cpu_rank_at_most(table, 2) || !cpu_rank_at_most(&node->in[1], 2) ||
+        !cpu_rank_at_most(&node->in[2], 1))
         return "set_rows into a table of more than two dims, or with indices of more than one";
     return cpu_refuse_strides(node);
 }
 
-// Workers take columns, cut at blocks, of all rows: where an index comes twice the later row stays, as with one worker.
+// Workers take columns, cut at blocks, of all rows: where an index comes twice the later row stays,
+// as with one worker.
 static void run_set_rows(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
     const cpu_tensor *table = &job->in[0], *rows = &job->in[1];

@@ -1,5 +1,5 @@
-// softmax.c: softmax over rows. Workers take whole rows. The scaled and masked row is made in the output, or where that
-// is not F32 in the worker's own piece of scratch.
+// softmax.c: softmax over rows. Workers take whole rows. The scaled and masked row is made in the
+// output, or where that is not F32 in the worker's own piece of scratch.
 #include "ops.h"
 
 static int is_copied(const cpu_job *job)
@@ -18,23 +18,29 @@ static const char *refuse_softmax(const cpu_job *node)
 
 static uint64_t scratch_of_softmax(const cpu_job *node, uint32_t workers)
 {
-    return is_copied(node) ? (uint64_t)cpu_lines(node->out.dims[0] * (int64_t)sizeof(float)) * workers : 0;
+    return is_copied(node)
+               ? (uint64_t)cpu_lines(node->out.dims[0] * (int64_t)sizeof(float)) * workers
+               : 0;
 }
 
 // to[i] = x[i] * scale + mask[i] for one row
 static void scale_and_mask(const cpu_job *job, int64_t row, int64_t n, float *to)
 {
     const tnp_softmax_attr *attr = job->attr;
-    const cpu_tensor *x = &job->in[0], *mask = job->input_count > 1 && job->in[1].data ? &job->in[1] : NULL;
-    const char *row_x = cpu_row(x, job->out.dims, row), *row_mask = mask ? cpu_row(mask, job->out.dims, row) : NULL;
+    const cpu_tensor *x = &job->in[0],
+                     *mask = job->input_count > 1 && job->in[1].data ? &job->in[1] : NULL;
+    const char *row_x = cpu_row(x, job->out.dims, row),
+               *row_mask = mask ? cpu_row(mask, job->out.dims, row) : NULL;
     float buffer[CPU_CHUNK];
 
     for (int64_t i = 0; i < n; i += CPU_CHUNK) {
         int64_t count = cpu_min(n - i, CPU_CHUNK);
 
-        job->kernels->scale(count, cpu_read(job->kernels, x, row_x, i, count, buffer), attr->scale, 0.0f, to + i);
+        job->kernels->scale(count, cpu_read(job->kernels, x, row_x, i, count, buffer), attr->scale,
+                            0.0f, to + i);
         if (mask)
-            job->kernels->add(count, to + i, cpu_read(job->kernels, mask, row_mask, i, count, buffer), to + i);
+            job->kernels->add(count, to + i,
+                              cpu_read(job->kernels, mask, row_mask, i, count, buffer), to + i);
     }
 }
 
@@ -60,6 +66,7 @@ static void run_softmax(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t 
 }
 
 const cpu_op cpu_softmax_ops[] = {
-    { TNP_OP_SOFTMAX, 1, sizeof(tnp_softmax_attr), refuse_softmax, scratch_of_softmax, run_softmax },
+    { TNP_OP_SOFTMAX, 1, sizeof(tnp_softmax_attr), refuse_softmax, scratch_of_softmax,
+      run_softmax },
     { 0 },
 };

@@ -21,7 +21,8 @@ int64_t cpu_row_count(const cpu_tensor *t)
     return rows;
 }
 
-// A dim of 1 repeats, and so does a dim of 0 (an extent): its first element is there, in memory, whatever it holds.
+// A dim of 1 repeats, and so does a dim of 0 (an extent): its first element is there, in memory,
+// whatever it holds.
 char *cpu_row(const cpu_tensor *t, const int64_t dims[TNP_MAX_DIMS], int64_t row)
 {
     char *at = t->data;
@@ -45,7 +46,8 @@ static int stands_as_f32(const cpu_tensor *t)
 }
 
 // Contiguous elements, which a decoder takes at once; the count is rounded up to whole blocks.
-static int decode(const cpu_kernels *kernels, const cpu_tensor *t, const char *row, int64_t first, int64_t n, float *buffer)
+static int decode(const cpu_kernels *kernels, const cpu_tensor *t, const char *row, int64_t first,
+                  int64_t n, float *buffer)
 {
     int64_t block = cpu_block_elements(t->dtype), bytes = cpu_block_bytes(t->dtype);
     cpu_decode_kernel *kernel;
@@ -69,8 +71,8 @@ static int decode(const cpu_kernels *kernels, const cpu_tensor *t, const char *r
     return 1;
 }
 
-const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const char *row, int64_t first, int64_t n,
-                      float *buffer)
+const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const char *row,
+                      int64_t first, int64_t n, float *buffer)
 {
     int64_t stride = element_stride(t);
     const char *at = row + first * stride;
@@ -96,7 +98,7 @@ float *cpu_target(const cpu_tensor *t, char *row, int64_t first, float *buffer)
 static void write_q8_0(const cpu_kernels *kernels, char *at, int64_t n, const float *from)
 {
     int64_t whole = n / 32 * 32;
-    float rest[32] = {0};
+    float rest[32] = { 0 };
 
     kernels->encode_q8_0(whole, from, at);
     if (whole < n) {
@@ -105,7 +107,8 @@ static void write_q8_0(const cpu_kernels *kernels, char *at, int64_t n, const fl
     }
 }
 
-void cpu_write(const cpu_kernels *kernels, const cpu_tensor *t, char *row, int64_t first, int64_t n, const float *from)
+void cpu_write(const cpu_kernels *kernels, const cpu_tensor *t, char *row, int64_t first, int64_t n,
+               const float *from)
 {
     int64_t stride = element_stride(t);
     char *at = row + first * stride;

@@ -1,4 +1,5 @@
-// attention.c: out = softmax(softcap(q.k * scale) + mask) v. Scores are computed anew each time they are needed.
+// attention.c: out = softmax(softcap(q.k * scale) + mask) v. Scores are computed anew each time
+// they are needed.
 #include "reference.h"
 
 #include <math.h>
@@ -10,10 +11,11 @@ static int is_seen(const tnp_attention_attr *attention, int64_t position, int64_
     return !attention->window || position - key < (int64_t)attention->window;
 }
 
-static double score(const tnp_attention_attr *attention, const ref_tensor in[], int64_t head, int64_t key_head, int64_t t,
-                    int64_t s)
+static double score(const tnp_attention_attr *attention, const ref_tensor in[], int64_t head,
+                    int64_t key_head, int64_t t, int64_t s)
 {
-    int64_t q_at[TNP_MAX_DIMS] = { 0, head, t }, k_at[TNP_MAX_DIMS] = { 0, key_head, s }, mask_at[TNP_MAX_DIMS] = { s, t };
+    int64_t q_at[TNP_MAX_DIMS] = { 0, head, t }, k_at[TNP_MAX_DIMS] = { 0, key_head, s },
+            mask_at[TNP_MAX_DIMS] = { s, t };
     double product = 0;
 
     for (int64_t d = 0; d < in[0].dims[0]; d++) {

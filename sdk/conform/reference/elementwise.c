@@ -8,7 +8,8 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
-// 0.5 x (1 + tanh(u)) with tanh(u) = 2 / (1 + exp(-2 u)) - 1 put in, which keeps its digits for large negative x.
+// 0.5 x (1 + tanh(u)) with tanh(u) = 2 / (1 + exp(-2 u)) - 1 put in, which keeps its digits for
+// large negative x.
 static double gelu(double x)
 {
     const double sqrt_2_over_pi = 0.79788456080286535588;
@@ -20,7 +21,7 @@ static double gelu(double x)
 int ref_elementwise(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
     const tnp_scale_attr *scale = attr;
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     if (ref_is_empty(out))
         return REF_OK;
@@ -28,21 +29,50 @@ int ref_elementwise(tnp_op op, const void *attr, const ref_tensor in[], const re
         double a = ref_get(&in[0], at), b = in[1].data ? ref_get_broadcast(&in[1], at) : 0, result;
 
         switch (op) {
-        case TNP_OP_ADD: result = a + b; break;
-        case TNP_OP_SUB: result = a - b; break;
-        case TNP_OP_MUL: result = a * b; break;
-        case TNP_OP_DIV: result = a / b; break;
-        case TNP_OP_SCALE: result = a * scale->scale + scale->bias; break;
-        case TNP_OP_NEG: result = -a; break;
-        case TNP_OP_SQRT: result = sqrt(a); break;
-        case TNP_OP_EXP: result = exp(a); break;
-        case TNP_OP_TANH: result = tanh(a); break;
-        case TNP_OP_SIGMOID: result = 1 / (1 + exp(-a)); break;
-        case TNP_OP_RELU: result = a < 0 ? 0 : a; break;
-        case TNP_OP_SILU: result = silu(a); break;
-        case TNP_OP_GELU: result = gelu(a); break;
-        case TNP_OP_SWIGLU: result = silu(a) * b; break;
-        default: return REF_UNKNOWN_OP;
+        case TNP_OP_ADD:
+            result = a + b;
+            break;
+        case TNP_OP_SUB:
+            result = a - b;
+            break;
+        case TNP_OP_MUL:
+            result = a * b;
+            break;
+        case TNP_OP_DIV:
+            result = a / b;
+            break;
+        case TNP_OP_SCALE:
+            result = a * scale->scale + scale->bias;
+            break;
+        case TNP_OP_NEG:
+            result = -a;
+            break;
+        case TNP_OP_SQRT:
+            result = sqrt(a);
+            break;
+        case TNP_OP_EXP:
+            result = exp(a);
+            break;
+        case TNP_OP_TANH:
+            result = tanh(a);
+            break;
+        case TNP_OP_SIGMOID:
+            result = 1 / (1 + exp(-a));
+            break;
+        case TNP_OP_RELU:
+            result = a < 0 ? 0 : a;
+            break;
+        case TNP_OP_SILU:
+            result = silu(a);
+            break;
+        case TNP_OP_GELU:
+            result = gelu(a);
+            break;
+        case TNP_OP_SWIGLU:
+            result = silu(a) * b;
+            break;
+        default:
+            return REF_UNKNOWN_OP;
         }
         ref_set(out, at, result);
     } while (ref_next(out->dims, at));

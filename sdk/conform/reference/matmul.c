@@ -3,7 +3,7 @@
 
 int ref_matmul(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     (void)op;
     (void)attr;

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-typedef struct source { const ref_tensor *tensor; int64_t at[TNP_MAX_DIMS]; } source;
+typedef struct source {
+    const ref_tensor *tensor;
+    int64_t at[TNP_MAX_DIMS];
+} source;
 
 static double element_of(const void *context, int64_t i)
 {
@@ -44,7 +47,7 @@ int ref_set_rows(tnp_op op, const void *attr, const ref_tensor in[], const ref_t
     (void)attr;
     for (int64_t j = 0; j < in[1].dims[1]; j++) {
         source from = { .tensor = &in[1], .at = { 0, j } };
-        int64_t to[TNP_MAX_DIMS] = {0};
+        int64_t to[TNP_MAX_DIMS] = { 0 };
 
         if (!read_index(&in[2], j, out->dims[1], &to[1]))
             return REF_BAD_INDEX;
@@ -55,7 +58,7 @@ int ref_set_rows(tnp_op op, const void *attr, const ref_tensor in[], const ref_t
 
 int ref_convert(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
-    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = {0};
+    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = { 0 };
 
     (void)op;
     (void)attr;
@@ -75,7 +78,7 @@ int ref_convert(tnp_op op, const void *attr, const ref_tensor in[], const ref_te
 int ref_concat(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
     uint32_t axis = ((const tnp_axis_attr *)attr)->axis;
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     (void)op;
     if (ref_is_empty(out))

@@ -14,7 +14,7 @@ static void row_dims(const ref_tensor *t, int64_t dims[TNP_MAX_DIMS])
 int ref_rms_norm(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
     const tnp_norm_attr *norm = attr;
-    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = {0}, n = out->dims[0];
+    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = { 0 }, n = out->dims[0];
 
     (void)op;
     if (ref_is_empty(out))
@@ -37,14 +37,15 @@ int ref_rms_norm(tnp_op op, const void *attr, const ref_tensor in[], const ref_t
     return REF_OK;
 }
 
-static double masked(const tnp_softmax_attr *attr, const ref_tensor in[], const int64_t at[TNP_MAX_DIMS])
+static double masked(const tnp_softmax_attr *attr, const ref_tensor in[],
+                     const int64_t at[TNP_MAX_DIMS])
 {
     return ref_get(&in[0], at) * attr->scale + (in[1].data ? ref_get_broadcast(&in[1], at) : 0);
 }
 
 int ref_softmax(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
-    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = {0}, n = out->dims[0];
+    int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = { 0 }, n = out->dims[0];
 
     (void)op;
     if (ref_is_empty(out))

@@ -6,7 +6,7 @@
 int ref_sum(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
     uint32_t axis = ((const tnp_axis_attr *)attr)->axis;
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     if (ref_is_empty(out))
         return REF_OK;
@@ -24,7 +24,7 @@ int ref_sum(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor
 
 int ref_argmax(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     (void)op;
     (void)attr;

@@ -5,8 +5,9 @@
 
 #define PI 3.14159265358979323846
 
-// How much of a pair's angle is left as it was trained (1) or interpolated (0): Peng et al. 2023, section 3.2, with the
-// ramp over pairs between those that turn beta_fast and beta_slow times within the context.
+// How much of a pair's angle is left as it was trained (1) or interpolated (0): Peng et al. 2023,
+// section 3.2, with the ramp over pairs between those that turn beta_fast and beta_slow times
+// within the context.
 static double yarn_share(const tnp_rope_attr *rope, int64_t pair)
 {
     double per_log = rope->rot_dims / (2 * log(rope->base));
@@ -32,7 +33,7 @@ int ref_rope(tnp_op op, const void *attr, const ref_tensor in[], const ref_tenso
 {
     const tnp_rope_attr *rope = attr;
     double length = rope->yarn_attention == 0 ? 1 : rope->yarn_attention;
-    int64_t pairs = rope->rot_dims / 2, at[TNP_MAX_DIMS] = {0};
+    int64_t pairs = rope->rot_dims / 2, at[TNP_MAX_DIMS] = { 0 };
 
     (void)op;
     if (ref_is_empty(out))

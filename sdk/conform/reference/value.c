@@ -32,7 +32,7 @@ static uint16_t to_half(double value)
         return (uint16_t)(sign | 0x7c00);
     frexp(size, &exponent);   // size is in [2^(exponent - 1), 2^exponent)
     if (exponent < -13)
-        exponent = -13;       // subnormal: the spacing stays 2^-24
+        exponent = -13;   // subnormal: the spacing stays 2^-24
     steps = nearbyint(ldexp(size, 11 - exponent));
     if (steps < 1024)
         return (uint16_t)(sign | (int)steps);
@@ -109,7 +109,7 @@ double ref_get(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS])
         return (unsigned char)*here;
     case TNP_DTYPE_Q8_0:   // d, 32 signed bytes
         return from_half(here) * (signed char)here[2 + i];
-    case TNP_DTYPE_Q4_1: {   // d, m, 16 bytes: elements 0 to 15 in their low halves, 16 to 31 in the high ones
+    case TNP_DTYPE_Q4_1: {   // d, m, 16 bytes: 0 to 15 in their low halves, 16 to 31 in the high
         unsigned char both = (unsigned char)here[4 + i % 16];
         return from_half(here) * (i < 16 ? both & 15 : both >> 4) + from_half(here + 2);
     }
@@ -164,8 +164,8 @@ void ref_set(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], double value)
     }
 }
 
-// One block of Q8_0: d = max |x| / 127 in half precision; q = x / d, with the d before that rounding, in F32 as the
-// format's writers compute it.
+// One block of Q8_0: d = max |x| / 127 in half precision; q = x / d, with the d before that
+// rounding, in F32 as the format's writers compute it.
 static void set_q8_0(char *block, const float x[32])
 {
     float max = 0, scale;
@@ -180,7 +180,8 @@ static void set_q8_0(char *block, const float x[32])
         block[2 + i] = half ? (char)nearbyintf(x[i] * (1.0f / scale)) : 0;
 }
 
-void ref_set_row(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], int64_t n, ref_row *value, const void *context)
+void ref_set_row(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], int64_t n, ref_row *value,
+                 const void *context)
 {
     int64_t to[TNP_MAX_DIMS];
     float x[32];

@@ -1,5 +1,6 @@
-// kernels_levels.c: every kernel of every level against the scalar one, at sizes around the vectors' length, with arrays
-// allocated exactly. Bounds: conversions and packing are the same bits; sums and functions differ by their roundings.
+// kernels_levels.c: every kernel of every level against the scalar one, at sizes around the
+// vectors' length, with arrays allocated exactly. Bounds: conversions and packing are the same
+// bits; sums and functions differ by their roundings.
 #include "ops_support.h"
 
 #include <math.h>
@@ -39,18 +40,20 @@ static char *random_blocks(int64_t blocks, int64_t block_bytes, int scales)
         at[i] = (char)(int)random_between(-128, 128);
     for (int64_t b = 0; b < blocks; b++)
         for (int s = 0; s < scales; s++) {
-            uint16_t scale = (uint16_t)(0x1c00 + (int)random_between(0, 1000) + (random_between(0, 1) < 0.5 ? 0x8000 : 0));
+            uint16_t scale = (uint16_t)(0x1c00 + (int)random_between(0, 1000) +
+                                        (random_between(0, 1) < 0.5 ? 0x8000 : 0));
             memcpy(at + b * block_bytes + 2 * s, &scale, sizeof scale);
         }
     return at;
 }
 
-static void near(const char *says, const char *level, int64_t n, const float *got, const float *want, double bound)
+static void near(const char *says, const char *level, int64_t n, const float *got,
+                 const float *want, double bound)
 {
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - (double)want[i]) <= bound * fmax(1, fabs((double)want[i]))))
-            fail_msg("%s, level %s, n %ld: element %ld is %.9g, the scalar kernel's %.9g", says, level, (long)n, (long)i,
-                     (double)got[i], (double)want[i]);
+            fail_msg("%s, level %s, n %ld: element %ld is %.9g, the scalar kernel's %.9g", says,
+                     level, (long)n, (long)i, (double)got[i], (double)want[i]);
 }
 
 static void elementwise_kernels_agree(void **state)
@@ -60,10 +63,17 @@ static void elementwise_kernels_agree(void **state)
         for (size_t s = 0; s < SIZES; s++) {
             const cpu_kernels *k = test_level(l), *plain = test_level(0);
             int64_t n = sizes[s];
-            float *a = random_floats(n), *b = random_floats(n), *got = random_floats(n), *want = random_floats(n);
+            float *a = random_floats(n), *b = random_floats(n), *got = random_floats(n),
+                  *want = random_floats(n);
 
-#define BINARY(name, bound) k->name(n, a, b, got); plain->name(n, a, b, want); near(#name, k->level, n, got, want, bound)
-#define UNARY(name, bound) k->name(n, a, got); plain->name(n, a, want); near(#name, k->level, n, got, want, bound)
+#define BINARY(name, bound)                                                                        \
+    k->name(n, a, b, got);                                                                         \
+    plain->name(n, a, b, want);                                                                    \
+    near(#name, k->level, n, got, want, bound)
+#define UNARY(name, bound)                                                                         \
+    k->name(n, a, got);                                                                            \
+    plain->name(n, a, want);                                                                       \
+    near(#name, k->level, n, got, want, bound)
             BINARY(add, 0);
             BINARY(sub, 0);
             BINARY(mul, 0);
@@ -100,7 +110,8 @@ static void row_kernels_agree(void **state)
         for (size_t s = 0; s < SIZES; s++) {
             const cpu_kernels *k = test_level(l), *plain = test_level(0);
             int64_t n = sizes[s], pairs = n / 2;
-            float *a = random_floats(n), *b = random_floats(n), *got = random_floats(n), *want = random_floats(n);
+            float *a = random_floats(n), *b = random_floats(n), *got = random_floats(n),
+                  *want = random_floats(n);
             float sum_got, sum_want, top_got, top_want;
 
             k->rms_norm(n, a, b, 1e-5f, got);
@@ -134,23 +145,32 @@ static void row_kernels_agree(void **state)
 
 static void decoding_and_encoding_agree_bit_for_bit(void **state)
 {
-    static const struct { int64_t block, bytes; int scales; } forms[] = { { 1, 2, 0 }, { 32, 34, 1 }, { 32, 20, 2 }, { 32, sizeof(cpu_block_q8), 0 } };
+    static const struct {
+        int64_t block, bytes;
+        int scales;
+    } forms[] = { { 1, 2, 0 }, { 32, 34, 1 }, { 32, 20, 2 }, { 32, sizeof(cpu_block_q8), 0 } };
 
     (void)state;
     for (uint32_t l = 1; test_level(l); l++)
         for (size_t s = 0; s < SIZES; s++)
             for (int f = 0; f < 4; f++) {
                 const cpu_kernels *k = test_level(l), *plain = test_level(0);
-                cpu_decode_kernel *decode[2][3] = { { plain->decode_f16, plain->decode_q8_0, plain->decode_q4_1 },
-                                                    { k->decode_f16, k->decode_q8_0, k->decode_q4_1 } };
-                cpu_encode_kernel *encode[2][4] = { { plain->encode_f16, plain->encode_q8_0, NULL, plain->encode_q8 },
-                                                    { k->encode_f16, k->encode_q8_0, NULL, k->encode_q8 } };
+                cpu_decode_kernel *decode[2][3] = {
+                    { plain->decode_f16, plain->decode_q8_0, plain->decode_q4_1 },
+                    { k->decode_f16, k->decode_q8_0, k->decode_q4_1 }
+                };
+                cpu_encode_kernel *encode[2][4] = {
+                    { plain->encode_f16, plain->encode_q8_0, NULL, plain->encode_q8 },
+                    { k->encode_f16, k->encode_q8_0, NULL, k->encode_q8 }
+                };
                 int64_t n = sizes[s] * forms[f].block, blocks = sizes[s];
                 size_t bytes = (size_t)(blocks * forms[f].bytes);
                 float *x = random_floats(n), *want = random_floats(n);
-                char *from = random_blocks(blocks, forms[f].bytes, forms[f].scales), *to[2] = { exact(bytes), exact(bytes) };
+                char *from = random_blocks(blocks, forms[f].bytes, forms[f].scales),
+                     *to[2] = { exact(bytes), exact(bytes) };
 
-                for (int64_t i = 0; f == 0 && i < blocks; i++)   // F16 without NaN, whose payloads may differ
+                for (int64_t i = 0; f == 0 && i < blocks;
+                     i++)   // F16 without NaN, whose payloads may differ
                     from[2 * i + 1] &= (char)0xbf;
                 if (f < 3) {
                     decode[0][f](n, from, want);
@@ -171,11 +191,14 @@ static void decoding_and_encoding_agree_bit_for_bit(void **state)
                     encode[1][f](n, x, to[1]);
                     if (f == 3)   // NaN may differ in its bits
                         for (int64_t b = 0; b < blocks; b++) {
-                            cpu_block_q8 *pair[2] = { (cpu_block_q8 *)(void *)to[0] + b, (cpu_block_q8 *)(void *)to[1] + b };
+                            cpu_block_q8 *pair[2] = { (cpu_block_q8 *)(void *)to[0] + b,
+                                                      (cpu_block_q8 *)(void *)to[1] + b };
 
                             assert_memory_equal(pair[0]->q, pair[1]->q, sizeof pair[0]->q);
-                            assert_true(pair[0]->d == pair[1]->d || (isnan(pair[0]->d) && isnan(pair[1]->d)));
-                            assert_true(pair[0]->sum == pair[1]->sum || (isnan(pair[0]->sum) && isnan(pair[1]->sum)));
+                            assert_true(pair[0]->d == pair[1]->d ||
+                                        (isnan(pair[0]->d) && isnan(pair[1]->d)));
+                            assert_true(pair[0]->sum == pair[1]->sum ||
+                                        (isnan(pair[0]->sum) && isnan(pair[1]->sum)));
                         }
                     else
                         assert_memory_equal(to[0], to[1], bytes);
@@ -200,7 +223,8 @@ static void products_in_floats_agree(void **state)
                 int64_t n = sizes[s], rows = counts[c % 7], tokens = counts[c / 7];
                 float *w = random_floats(rows * n), *x = random_floats(tokens * n);
                 float *got = random_floats(rows * tokens), *want = random_floats(rows * tokens);
-                float *sums[2] = { random_floats(tokens * n), random_floats(tokens * n) }, *p = random_floats(tokens * rows);
+                float *sums[2] = { random_floats(tokens * n), random_floats(tokens * n) },
+                      *p = random_floats(tokens * rows);
                 uint16_t *half = exact((size_t)(rows * n) * sizeof *half);
                 int64_t bytes = n * (int64_t)sizeof(float);
 
@@ -228,7 +252,8 @@ static void products_in_floats_agree(void **state)
             }
 }
 
-// Integer sums are exact, so levels differ by the roundings of two products and sums a block: 1e-6 of the largest term a block.
+// Integer sums are exact, so levels differ by the roundings of two products and sums a block: 1e-6
+// of the largest term a block.
 static void products_in_integers_agree(void **state)
 {
     (void)state;
@@ -238,25 +263,31 @@ static void products_in_integers_agree(void **state)
                 for (int f = 0; f < 2; f++) {
                     const cpu_kernels *k = test_level(l), *plain = test_level(0);
                     int64_t bytes = f ? CPU_Q4_1_BYTES : CPU_Q8_0_BYTES, tokens = rows + 1;
-                    size_t panel_bytes = (size_t)blocks * (f ? sizeof(cpu_panel_q4_1) : sizeof(cpu_panel_q8_0));
+                    size_t panel_bytes = (size_t)blocks *
+                                         (f ? sizeof(cpu_panel_q4_1) : sizeof(cpu_panel_q8_0));
                     char *w = random_blocks(rows * blocks, bytes, f + 1);
                     void *panel[2] = { exact(panel_bytes), exact(panel_bytes) };
-                    float *x = random_floats(tokens * blocks * 32), *acc[2] = { random_floats(tokens * 8), random_floats(tokens * 8) }, *one;
+                    float *x = random_floats(tokens * blocks * 32),
+                          *acc[2] = { random_floats(tokens * 8), random_floats(tokens * 8) }, *one;
                     cpu_block_q8 *q = exact((size_t)(tokens * blocks) * sizeof *q);
                     int64_t stride = blocks * (int64_t)sizeof *q;
 
                     plain->encode_q8(tokens * blocks * 32, x, q);
-                    (f ? plain->pack_q4_1 : plain->pack_q8_0)(rows, blocks, w, blocks * bytes, panel[0]);
+                    (f ? plain->pack_q4_1 : plain->pack_q8_0)(rows, blocks, w, blocks * bytes,
+                                                              panel[0]);
                     (f ? k->pack_q4_1 : k->pack_q8_0)(rows, blocks, w, blocks * bytes, panel[1]);
                     assert_memory_equal(panel[0], panel[1], panel_bytes);
                     memset(acc[0], 0, (size_t)(tokens * 8) * sizeof(float));
                     memset(acc[1], 0, (size_t)(tokens * 8) * sizeof(float));
-                    (f ? plain->matmul_q4_1_q8 : plain->matmul_q8_0_q8)(tokens, blocks, panel[0], q, stride, acc[0]);
-                    (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(tokens, blocks, panel[0], q, stride, acc[1]);
+                    (f ? plain->matmul_q4_1_q8 : plain->matmul_q8_0_q8)(tokens, blocks, panel[0], q,
+                                                                        stride, acc[0]);
+                    (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(tokens, blocks, panel[0], q, stride,
+                                                                acc[1]);
                     near("matmul in integers", k->level, tokens * 8, acc[1], acc[0], 1e-5);
                     one = random_floats(8);
                     memset(one, 0, 8 * sizeof(float));
-                    (f ? k->matvec_q4_1_q8 : k->matvec_q8_0_q8)(rows, blocks, w, blocks * bytes, q, one);
+                    (f ? k->matvec_q4_1_q8 : k->matvec_q8_0_q8)(rows, blocks, w, blocks * bytes, q,
+                                                                one);
                     assert_memory_equal(one, acc[1], 8 * sizeof(float));
                     free(w);
                     free(panel[0]);
@@ -281,7 +312,7 @@ static void the_largest_products_do_not_overflow(void **state)
                 uint16_t unit = 0x3c00;   // 1
                 cpu_block_q8 x = { .d = 1, .sum = 0 };
                 cpu_panel_q8_0 panel;
-                float acc[8] = {0}, one[8] = {0};
+                float acc[8] = { 0 }, one[8] = { 0 };
                 int bytes = f ? CPU_Q4_1_BYTES : CPU_Q8_0_BYTES;
                 float want = (f ? 15.0f : -128.0f) * 127.0f * 32.0f * (sign ? -1.0f : 1.0f);
 

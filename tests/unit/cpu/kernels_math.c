@@ -1,5 +1,6 @@
-// kernels_math.c: how near exp, tanh, sine, cosine and what is built on them come to the exact value, over sweeps of many
-// floats. An error is counted in last places (ulp) of the exact value rounded to F32; the bounds are those of kernels.h.
+// kernels_math.c: how near exp, tanh, sine, cosine and what is built on them come to the exact
+// value, over sweeps of many floats. An error is counted in last places (ulp) of the exact value
+// rounded to F32; the bounds are those of kernels.h.
 #include "ops_support.h"
 
 #include <math.h>
@@ -30,24 +31,27 @@ static double last_places(double got, double want)
     return fabs(got - want) / fmax(place, 0x1p-149);
 }
 
-static void sweep(const char *says, cpu_unary_kernel *kernel, exact_function *exact, double low, double high, double bound,
-                  double absolute)
+static void sweep(const char *says, cpu_unary_kernel *kernel, exact_function *exact, double low,
+                  double high, double bound, double absolute)
 {
     float x[SWEEP], y[SWEEP];
     double worst = 0;
 
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < SWEEP; i++)
-            x[i] = (float)(round % 2 ? random_between(low, high) : random_between(-1, 1) * exp(random_between(-20, log(high))));
+            x[i] = (float)(round % 2 ? random_between(low, high)
+                                     : random_between(-1, 1) * exp(random_between(-20, log(high))));
         kernel(SWEEP, x, y);
         for (int i = 0; i < SWEEP; i++) {
-            double want = exact(x[i]), error = fabs(y[i] - want) <= absolute ? 0 : last_places(y[i], want);
+            double want = exact(x[i]),
+                   error = fabs(y[i] - want) <= absolute ? 0 : last_places(y[i], want);
 
             if (x[i] < low || x[i] > high)
                 continue;
             worst = fmax(worst, error);
             if (error > bound)
-                fail_msg("%s(%.9g): got %.9g, want %.9g: %.2f last places", says, x[i], y[i], want, error);
+                fail_msg("%s(%.9g): got %.9g, want %.9g: %.2f last places", says, x[i], y[i], want,
+                         error);
         }
     }
     print_message("%s: within %.2f last places\n", says, worst);
@@ -99,17 +103,33 @@ static void sines_are_right_at_every_angle(void **state)
             angle[9] = 1e12;   // beyond the polynomial's range
             test_level(i)->sin_cos(257, angle, cosines, sines);
             for (int j = 0; j < 257; j++)
-                if (!(fabs(cosines[j] - cos(angle[j])) <= 1e-7 && fabs(sines[j] - sin(angle[j])) <= 1e-7))
+                if (!(fabs(cosines[j] - cos(angle[j])) <= 1e-7 &&
+                      fabs(sines[j] - sin(angle[j])) <= 1e-7))
                     fail_msg("angle %.17g: cos %.9g, sin %.9g", angle[j], cosines[j], sines[j]);
         }
 }
 
 static void halves_round_to_nearest_even(void **state)
 {
-    static const struct { float from; uint16_t to; } cases[] = {
-        { 1.0f, 0x3c00 }, { -2.0f, 0xc000 }, { 65504.0f, 0x7bff }, { 65519.0f, 0x7bff }, { 65520.0f, 0x7c00 },
-        { 0x1p-24f, 0x0001 }, { 0x1p-25f, 0x0000 }, { 0x1.8p-25f, 0x0001 }, { 0x1.8p-24f, 0x0002 }, { 0x1.ff8p-15f, 0x03ff },
-        { 0x1.ffcp-15f, 0x0400 }, { 1.0f + 0x1p-11f, 0x3c00 }, { 1.0f + 0x1.8p-10f, 0x3c02 }, { INFINITY, 0x7c00 }, { -0.0f, 0x8000 },
+    static const struct {
+        float from;
+        uint16_t to;
+    } cases[] = {
+        { 1.0f, 0x3c00 },
+        { -2.0f, 0xc000 },
+        { 65504.0f, 0x7bff },
+        { 65519.0f, 0x7bff },
+        { 65520.0f, 0x7c00 },
+        { 0x1p-24f, 0x0001 },
+        { 0x1p-25f, 0x0000 },
+        { 0x1.8p-25f, 0x0001 },
+        { 0x1.8p-24f, 0x0002 },
+        { 0x1.ff8p-15f, 0x03ff },
+        { 0x1.ffcp-15f, 0x0400 },
+        { 1.0f + 0x1p-11f, 0x3c00 },
+        { 1.0f + 0x1.8p-10f, 0x3c02 },
+        { INFINITY, 0x7c00 },
+        { -0.0f, 0x8000 },
     };
 
     (void)state;

@@ -1,31 +1,41 @@
 // ops_attention.c: attention against the reference.
 //
-// Bound. A score is a sum of D products in 8 lanes, off by at most (D / 8 + 4) * 2^-24 * sum |q k|, below 3e-6 for the
-// sizes here (D <= 64, scale 1/8, elements below 1), and its exponential by as much, relatively; the weighted mean of v,
-// whose elements are below 1, then is off by at most twice that, and by roundings of the sums, below 300 * 2^-24 in the
-// worst case and far below in fact: 6e-6 in all. The largest error seen is 5e-7. Keys in Q8_0 are below 1.6: 1e-5.
+// Bound. A score is a sum of D products in 8 lanes, off by at most (D / 8 + 4) * 2^-24 * sum |q k|,
+// below 3e-6 for the sizes here (D <= 64, scale 1/8, elements below 1), and its exponential by as
+// much, relatively; the weighted mean of v, whose elements are below 1, then is off by at most
+// twice that, and by roundings of the sums, below 300 * 2^-24 in the worst case and far below in
+// fact: 6e-6 in all. Keys in Q8_0 are below 1.6: 1e-5.
 #include "ops_support.h"
 
 #include <math.h>
 #include <string.h>
 
-#define F32 TNP_DTYPE_F32
-#define F16 TNP_DTYPE_F16
+#define F32  TNP_DTYPE_F32
+#define F16  TNP_DTYPE_F16
 #define Q8_0 TNP_DTYPE_Q8_0
-#define I32 TNP_DTYPE_I32
+#define I32  TNP_DTYPE_I32
 
-static const tnp_attention_attr
-    causal = { .size = sizeof causal, .flags = TNP_ATTENTION_CAUSAL, .scale = 0.125f },
-    window = { .size = sizeof window, .flags = TNP_ATTENTION_CAUSAL, .scale = 0.125f, .window = 70 },
-    capped = { .size = sizeof capped, .flags = TNP_ATTENTION_CAUSAL, .scale = 0.5f, .softcap = 2.0f },
-    open = { .size = sizeof open, .scale = 0.125f },
-    open_window = { .size = sizeof open_window, .scale = 0.125f, .window = 3 };
+static const tnp_attention_attr causal = { .size = sizeof causal,
+                                           .flags = TNP_ATTENTION_CAUSAL,
+                                           .scale = 0.125f },
+                                window = { .size = sizeof window,
+                                           .flags = TNP_ATTENTION_CAUSAL,
+                                           .scale = 0.125f,
+                                           .window = 70 },
+                                capped = { .size = sizeof capped,
+                                           .flags = TNP_ATTENTION_CAUSAL,
+                                           .scale = 0.5f,
+                                           .softcap = 2.0f },
+                                open = { .size = sizeof open, .scale = 0.125f },
+                                open_window = { .size = sizeof open_window,
+                                                .scale = 0.125f,
+                                                .window = 3 };
 
 // Token t at position S - T + t, as when a prompt is read in batches.
 static void last_positions(cpu_job *job)
 {
     ref_tensor position = as_reference(&job->in[3]);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     for (; at[0] < position.dims[0]; at[0]++)
         ref_set(&position, at, (double)(job->in[1].dims[2] - position.dims[0] + at[0]));
@@ -34,8 +44,9 @@ static void last_positions(cpu_job *job)
 // Keys that the first tokens do not see hold NaN: they must not be touched. Positions from 10 on.
 static void nan_beyond_what_is_seen(cpu_job *job)
 {
-    ref_tensor position = as_reference(&job->in[3]), v = as_reference(&job->in[2]), k = as_reference(&job->in[1]);
-    int64_t at[TNP_MAX_DIMS] = {0}, element[TNP_MAX_DIMS] = { 1, 1, 0 };
+    ref_tensor position = as_reference(&job->in[3]), v = as_reference(&job->in[2]),
+               k = as_reference(&job->in[1]);
+    int64_t at[TNP_MAX_DIMS] = { 0 }, element[TNP_MAX_DIMS] = { 1, 1, 0 };
 
     for (; at[0] < position.dims[0]; at[0]++)
         ref_set(&position, at, 10 + (double)at[0]);
@@ -45,7 +56,8 @@ static void nan_beyond_what_is_seen(cpu_job *job)
     }
 }
 
-// The last token that can see the only NaN is the last one: the others must not notice, though they share a tile with it.
+// The last token that can see the only NaN is the last one: the others must not notice, though they
+// share a tile with it.
 static void nan_for_the_last_token(cpu_job *job)
 {
     ref_tensor v = as_reference(&job->in[2]);
@@ -58,7 +70,7 @@ static void nan_for_the_last_token(cpu_job *job)
 static void hide_by_mask(cpu_job *job)
 {
     ref_tensor mask = as_reference(&job->in[4]);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     last_positions(job);
     do {
@@ -67,18 +79,25 @@ static void hide_by_mask(cpu_job *job)
     } while (ref_next(mask.dims, at));
 }
 
-#define QKV(dtype_of_kv, D, E, H, G, T, S)                                                                             \
-    .in = { VALUE(F32, D, H, T), VALUE(dtype_of_kv, D, G, S), VALUE(dtype_of_kv, E, G, S), VALUE(I32, T) },            \
+#define QKV(dtype_of_kv, D, E, H, G, T, S)                                                         \
+    .in = { VALUE(F32, D, H, T), VALUE(dtype_of_kv, D, G, S), VALUE(dtype_of_kv, E, G, S),         \
+            VALUE(I32, T) },                                                                       \
     .out = VALUE(F32, E, H, T)
 
 static const op_case cases[] = {
     { .says = "one token, one key", .attr = &causal, QKV(F32, 64, 64, 3, 1, 1, 1) },
     { .says = "one token, 64 keys", .attr = &causal, QKV(F32, 64, 64, 9, 3, 1, 64) },
     { .says = "one token, 257 keys in F16", .attr = &causal, QKV(F16, 64, 64, 9, 3, 1, 257) },
-    { .says = "one token, 200 keys in Q8_0", .attr = &causal, QKV(Q8_0, 64, 64, 9, 3, 1, 200), .absolute = 1e-5 },
+    { .says = "one token, 200 keys in Q8_0",
+      .attr = &causal,
+      QKV(Q8_0, 64, 64, 9, 3, 1, 200),
+      .absolute = 1e-5 },
     { .says = "33 tokens", .attr = &causal, QKV(F32, 64, 64, 9, 3, 33, 33) },
     { .says = "33 tokens after 100", .attr = &causal, QKV(F16, 64, 64, 9, 3, 33, 133) },
-    { .says = "5 tokens in Q8_0", .attr = &causal, QKV(Q8_0, 32, 64, 4, 4, 5, 70), .absolute = 1e-5 },
+    { .says = "5 tokens in Q8_0",
+      .attr = &causal,
+      QKV(Q8_0, 32, 64, 4, 4, 5, 70),
+      .absolute = 1e-5 },
     { .says = "odd sizes", .attr = &causal, QKV(F32, 31, 33, 5, 5, 7, 65) },
     { .says = "odd sizes in F16", .attr = &causal, QKV(F16, 31, 33, 5, 1, 7, 65) },
     { .says = "heads of one element", .attr = &causal, QKV(F32, 1, 1, 2, 1, 3, 5) },
@@ -88,8 +107,14 @@ static const op_case cases[] = {
     { .says = "softcap", .attr = &capped, QKV(F32, 64, 64, 6, 2, 9, 70), .absolute = 2e-5 },
     { .says = "not causal", .attr = &open, QKV(F32, 64, 64, 6, 2, 9, 70) },
     { .says = "not causal, window", .attr = &open_window, QKV(F32, 64, 64, 6, 2, 9, 70) },
-    { .says = "what no token sees may be NaN", .attr = &causal, QKV(F32, 64, 64, 6, 2, 9, 70), .prepare = nan_beyond_what_is_seen },
-    { .says = "what one token does not see may be NaN", .attr = &causal, QKV(F32, 8, 8, 6, 2, 9, 70), .prepare = nan_for_the_last_token },
+    { .says = "what no token sees may be NaN",
+      .attr = &causal,
+      QKV(F32, 64, 64, 6, 2, 9, 70),
+      .prepare = nan_beyond_what_is_seen },
+    { .says = "what one token does not see may be NaN",
+      .attr = &causal,
+      QKV(F32, 8, 8, 6, 2, 9, 70),
+      .prepare = nan_for_the_last_token },
 };
 
 static void attention_matches_the_reference(void **state)
@@ -110,26 +135,63 @@ static void attention_matches_the_reference(void **state)
 static void masks_and_layouts_match_the_reference(void **state)
 {
     static const op_case more[] = {
-        { .says = "mask", .attr = &open, .in = { VALUE(F32, 64, 6, 5), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70), VALUE(I32, 5),
-          VALUE(F32, 70, 5) }, .out = VALUE(F32, 64, 6, 5), .prepare = hide_by_mask },
-        { .says = "F16 mask, one token", .attr = &causal, .in = { VALUE(F32, 64, 6, 1), VALUE(F16, 64, 2, 70), VALUE(F16, 64, 2, 70),
-          VALUE(I32, 1), VALUE(F16, 70, 1) }, .out = VALUE(F32, 64, 6, 1), .prepare = last_positions },
-        { .says = "turned mask", .attr = &causal, .in = { VALUE(F32, 64, 6, 5), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70),
-          VALUE(I32, 5), LAID(TURNED, F32, 70, 5) }, .out = VALUE(F32, 64, 6, 5), .prepare = hide_by_mask },
-        { .says = "everything turned", .attr = &causal, .in = { LAID(TURNED, F16, 64, 6, 5), LAID(TURNED, F32, 64, 2, 70),
-          LAID(TURNED, F16, 64, 2, 70), VALUE(I32, 5) }, .out = LAID(TURNED, F32, 64, 6, 5), .prepare = last_positions },
-        { .says = "padded", .attr = &causal, .in = { LAID(PADDED, F32, 64, 6, 5), LAID(PADDED, F16, 64, 2, 70),
-          LAID(PADDED, F32, 64, 2, 70), VALUE(I32, 5) }, .out = LAID(PADDED, F32, 64, 6, 5), .prepare = last_positions },
-        { .says = "extents", .attr = &causal, .in = { { .dtype = F32, .dims = { 64, 6, 5 }, .cut = { 0, 0, 2 } },
-          { .dtype = F16, .dims = { 64, 2, 200 }, .cut = { 0, 0, 123 } }, { .dtype = F16, .dims = { 64, 2, 200 }, .cut = { 0, 0, 123 } },
-          { .dtype = I32, .dims = { 5 }, .cut = { 2 } } }, .out = { .dtype = F32, .dims = { 64, 6, 5 }, .cut = { 0, 0, 2 } },
+        { .says = "mask",
+          .attr = &open,
+          .in = { VALUE(F32, 64, 6, 5), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70), VALUE(I32, 5),
+                  VALUE(F32, 70, 5) },
+          .out = VALUE(F32, 64, 6, 5),
+          .prepare = hide_by_mask },
+        { .says = "F16 mask, one token",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 1), VALUE(F16, 64, 2, 70), VALUE(F16, 64, 2, 70), VALUE(I32, 1),
+                  VALUE(F16, 70, 1) },
+          .out = VALUE(F32, 64, 6, 1),
           .prepare = last_positions },
-        { .says = "no keys", .attr = &causal, .in = { VALUE(F32, 64, 6, 5), { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
-          { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } }, VALUE(I32, 5) }, .out = VALUE(F32, 64, 6, 5) },
-        { .says = "no keys, one token", .attr = &causal, .in = { VALUE(F32, 64, 6, 1), { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
-          { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } }, VALUE(I32, 1) }, .out = VALUE(F32, 64, 6, 1) },
-        { .says = "any position", .attr = &window, .in = { VALUE(F32, 64, 6, 9), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70),
-          RANGE(-2147483648.0, 2147483647.0, I32, 9) }, .out = VALUE(F32, 64, 6, 9) },
+        { .says = "turned mask",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 5), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70), VALUE(I32, 5),
+                  LAID(TURNED, F32, 70, 5) },
+          .out = VALUE(F32, 64, 6, 5),
+          .prepare = hide_by_mask },
+        { .says = "everything turned",
+          .attr = &causal,
+          .in = { LAID(TURNED, F16, 64, 6, 5), LAID(TURNED, F32, 64, 2, 70),
+                  LAID(TURNED, F16, 64, 2, 70), VALUE(I32, 5) },
+          .out = LAID(TURNED, F32, 64, 6, 5),
+          .prepare = last_positions },
+        { .says = "padded",
+          .attr = &causal,
+          .in = { LAID(PADDED, F32, 64, 6, 5), LAID(PADDED, F16, 64, 2, 70),
+                  LAID(PADDED, F32, 64, 2, 70), VALUE(I32, 5) },
+          .out = LAID(PADDED, F32, 64, 6, 5),
+          .prepare = last_positions },
+        { .says = "extents",
+          .attr = &causal,
+          .in = { { .dtype = F32, .dims = { 64, 6, 5 }, .cut = { 0, 0, 2 } },
+                  { .dtype = F16, .dims = { 64, 2, 200 }, .cut = { 0, 0, 123 } },
+                  { .dtype = F16, .dims = { 64, 2, 200 }, .cut = { 0, 0, 123 } },
+                  { .dtype = I32, .dims = { 5 }, .cut = { 2 } } },
+          .out = { .dtype = F32, .dims = { 64, 6, 5 }, .cut = { 0, 0, 2 } },
+          .prepare = last_positions },
+        { .says = "no keys",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 5),
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  VALUE(I32, 5) },
+          .out = VALUE(F32, 64, 6, 5) },
+        { .says = "no keys, one token",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 1),
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  VALUE(I32, 1) },
+          .out = VALUE(F32, 64, 6, 1) },
+        { .says = "any position",
+          .attr = &window,
+          .in = { VALUE(F32, 64, 6, 9), VALUE(F32, 64, 2, 70), VALUE(F32, 64, 2, 70),
+                  RANGE(-2147483648.0, 2147483647.0, I32, 9) },
+          .out = VALUE(F32, 64, 6, 9) },
     };
 
     (void)state;
@@ -149,7 +211,10 @@ static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
     (void)state;
     for (uint32_t level = 0; test_level(level); level++)
         for (int d = 0; d < 3; d++) {
-            op_case c = { .says = "batch", .op = TNP_OP_ATTENTION, .attr = &causal, QKV(dtypes[d], 64, 64, 9, 3, 10, 150),
+            op_case c = { .says = "batch",
+                          .op = TNP_OP_ATTENTION,
+                          .attr = &causal,
+                          QKV(dtypes[d], 64, 64, 9, 3, 10, 150),
                           .prepare = last_positions };
             op_run run;
             float batch[64 * 9 * 10];
@@ -173,8 +238,14 @@ static void what_is_not_known_is_refused(void **state)
     static const tnp_attention_attr flag = { .size = sizeof flag, .flags = 2, .scale = 1 };
     static const op_case bad[] = {
         { .says = "flag", .op = TNP_OP_ATTENTION, .attr = &flag, QKV(F32, 64, 64, 6, 2, 9, 70) },
-        { .says = "Q4_1 keys", .op = TNP_OP_ATTENTION, .attr = &causal, QKV(TNP_DTYPE_Q4_1, 64, 64, 6, 2, 9, 70) },
-        { .says = "5 heads, 2 key heads", .op = TNP_OP_ATTENTION, .attr = &causal, QKV(F32, 64, 64, 5, 2, 9, 70) },
+        { .says = "Q4_1 keys",
+          .op = TNP_OP_ATTENTION,
+          .attr = &causal,
+          QKV(TNP_DTYPE_Q4_1, 64, 64, 6, 2, 9, 70) },
+        { .says = "5 heads, 2 key heads",
+          .op = TNP_OP_ATTENTION,
+          .attr = &causal,
+          QKV(F32, 64, 64, 5, 2, 9, 70) },
     };
 
     (void)state;

@@ -1,32 +1,57 @@
-// ops_convert.c: convert and concat against the reference: the same values, but for one rounding of Q4_1's d q + m.
+// ops_convert.c: convert and concat against the reference: the same values, but for one rounding of
+// Q4_1's d q + m.
 #include "ops_support.h"
 
-#define F32 TNP_DTYPE_F32
-#define F16 TNP_DTYPE_F16
+#define F32  TNP_DTYPE_F32
+#define F16  TNP_DTYPE_F16
 #define Q8_0 TNP_DTYPE_Q8_0
 #define Q4_1 TNP_DTYPE_Q4_1
-#define I32 TNP_DTYPE_I32
+#define I32  TNP_DTYPE_I32
 
 static void convert_matches_the_reference(void **state)
 {
     static const op_case cases[] = {
-        { .says = "F32 to F16", .in = { RANGE(-70000, 70000, F32, 257, 3) }, .out = VALUE(F16, 257, 3) },
-        { .says = "small F32 to F16", .in = { RANGE(-1e-5, 1e-5, F32, 257, 3) }, .out = VALUE(F16, 257, 3) },
+        { .says = "F32 to F16",
+          .in = { RANGE(-70000, 70000, F32, 257, 3) },
+          .out = VALUE(F16, 257, 3) },
+        { .says = "small F32 to F16",
+          .in = { RANGE(-1e-5, 1e-5, F32, 257, 3) },
+          .out = VALUE(F16, 257, 3) },
         { .says = "F16 to F32", .in = { VALUE(F16, 257, 3) }, .out = VALUE(F32, 257, 3) },
         { .says = "F32 to Q8_0", .in = { VALUE(F32, 576, 3) }, .out = VALUE(Q8_0, 576, 3) },
         { .says = "Q8_0 to F32", .in = { VALUE(Q8_0, 576, 3) }, .out = VALUE(F32, 576, 3) },
-        { .says = "Q4_1 to F32", .in = { VALUE(Q4_1, 1536) }, .out = VALUE(F32, 1536), .absolute = 0x1p-24 },
-        { .says = "turned to contiguous", .in = { LAID(TURNED, F32, 33, 7, 2) }, .out = VALUE(F32, 33, 7, 2) },
-        { .says = "turned F16", .in = { LAID(TURNED, F16, 33, 7, 2) }, .out = VALUE(F16, 33, 7, 2) },
-        { .says = "turned I32", .in = { LAID(TURNED, I32, 33, 7, 2) }, .out = VALUE(I32, 33, 7, 2) },
-        { .says = "turned I64", .in = { { .dtype = TNP_DTYPE_I64, .dims = { 33, 7 }, .layout = TURNED, .low = -1e9, .high = 1e9 } },
+        { .says = "Q4_1 to F32",
+          .in = { VALUE(Q4_1, 1536) },
+          .out = VALUE(F32, 1536),
+          .absolute = 0x1p-24 },
+        { .says = "turned to contiguous",
+          .in = { LAID(TURNED, F32, 33, 7, 2) },
+          .out = VALUE(F32, 33, 7, 2) },
+        { .says = "turned F16",
+          .in = { LAID(TURNED, F16, 33, 7, 2) },
+          .out = VALUE(F16, 33, 7, 2) },
+        { .says = "turned I32",
+          .in = { LAID(TURNED, I32, 33, 7, 2) },
+          .out = VALUE(I32, 33, 7, 2) },
+        { .says = "turned I64",
+          .in = { { .dtype = TNP_DTYPE_I64,
+                    .dims = { 33, 7 },
+                    .layout = TURNED,
+                    .low = -1e9,
+                    .high = 1e9 } },
           .out = VALUE(TNP_DTYPE_I64, 33, 7) },
-        { .says = "I8", .in = { LAID(PADDED, TNP_DTYPE_I8, 33, 7) }, .out = VALUE(TNP_DTYPE_I8, 33, 7) },
-        { .says = "repeated", .in = { LAID(REPEATED, F32, 33, 7, 2) }, .out = VALUE(F32, 33, 7, 2) },
+        { .says = "I8",
+          .in = { LAID(PADDED, TNP_DTYPE_I8, 33, 7) },
+          .out = VALUE(TNP_DTYPE_I8, 33, 7) },
+        { .says = "repeated",
+          .in = { LAID(REPEATED, F32, 33, 7, 2) },
+          .out = VALUE(F32, 33, 7, 2) },
         { .says = "one row of 700", .in = { VALUE(F32, 700) }, .out = VALUE(F32, 700) },
-        { .says = "3 of 7 rows", .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 4 } } },
+        { .says = "3 of 7 rows",
+          .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 4 } } },
           .out = { .dtype = F16, .dims = { 33, 7 }, .cut = { 0, 4 } } },
-        { .says = "no row", .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } } },
+        { .says = "no row",
+          .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } } },
           .out = { .dtype = F16, .dims = { 33, 7 }, .cut = { 0, 7 } } },
     };
 
@@ -43,12 +68,30 @@ static void convert_matches_the_reference(void **state)
 
 static void concat_matches_the_reference(void **state)
 {
-    static const struct { op_case c; uint32_t axis; } cases[] = {
-        { { .says = "along 0", .in = { VALUE(F32, 31, 3), VALUE(F32, 2, 3) }, .out = VALUE(F32, 33, 3) }, 0 },
-        { { .says = "along 1", .in = { VALUE(F16, 31, 3), VALUE(F16, 31, 5) }, .out = VALUE(F16, 31, 8) }, 1 },
-        { { .says = "along 3", .in = { VALUE(I32, 5, 3, 2, 1), VALUE(I32, 5, 3, 2, 4) }, .out = VALUE(I32, 5, 3, 2, 5) }, 3 },
-        { { .says = "turned", .in = { LAID(TURNED, F32, 31, 3), VALUE(F32, 31, 5) }, .out = LAID(TURNED, F32, 31, 8) }, 1 },
-        { { .says = "padded", .in = { VALUE(F32, 31, 3), LAID(PADDED, F32, 31, 3) }, .out = LAID(PADDED, F32, 62, 3) }, 0 },
+    static const struct {
+        op_case c;
+        uint32_t axis;
+    } cases[] = {
+        { { .says = "along 0",
+            .in = { VALUE(F32, 31, 3), VALUE(F32, 2, 3) },
+            .out = VALUE(F32, 33, 3) },
+          0 },
+        { { .says = "along 1",
+            .in = { VALUE(F16, 31, 3), VALUE(F16, 31, 5) },
+            .out = VALUE(F16, 31, 8) },
+          1 },
+        { { .says = "along 3",
+            .in = { VALUE(I32, 5, 3, 2, 1), VALUE(I32, 5, 3, 2, 4) },
+            .out = VALUE(I32, 5, 3, 2, 5) },
+          3 },
+        { { .says = "turned",
+            .in = { LAID(TURNED, F32, 31, 3), VALUE(F32, 31, 5) },
+            .out = LAID(TURNED, F32, 31, 8) },
+          1 },
+        { { .says = "padded",
+            .in = { VALUE(F32, 31, 3), LAID(PADDED, F32, 31, 3) },
+            .out = LAID(PADDED, F32, 62, 3) },
+          0 },
     };
 
     (void)state;
@@ -66,9 +109,18 @@ static void other_conversions_are_refused(void **state)
 {
     static const tnp_axis_attr axis = { sizeof axis, 1 };
     static const op_case cases[] = {
-        { .says = "I32 to F32", .op = TNP_OP_CONVERT, .in = { VALUE(I32, 32) }, .out = VALUE(F32, 32) },
-        { .says = "F32 to Q4_1", .op = TNP_OP_CONVERT, .in = { VALUE(F32, 32) }, .out = VALUE(Q4_1, 32) },
-        { .says = "concat of Q8_0", .op = TNP_OP_CONCAT, .attr = &axis, .in = { VALUE(Q8_0, 32, 2), VALUE(Q8_0, 32, 2) },
+        { .says = "I32 to F32",
+          .op = TNP_OP_CONVERT,
+          .in = { VALUE(I32, 32) },
+          .out = VALUE(F32, 32) },
+        { .says = "F32 to Q4_1",
+          .op = TNP_OP_CONVERT,
+          .in = { VALUE(F32, 32) },
+          .out = VALUE(Q4_1, 32) },
+        { .says = "concat of Q8_0",
+          .op = TNP_OP_CONCAT,
+          .attr = &axis,
+          .in = { VALUE(Q8_0, 32, 2), VALUE(Q8_0, 32, 2) },
           .out = VALUE(Q8_0, 32, 4) },
     };
 

@@ -1,20 +1,25 @@
 // ops_elementwise.c: arithmetic and activations against the reference.
 //
-// Bounds. add, sub, mul, div, neg, sqrt, relu: one rounding, half a last place of F32. scale: two. exp and tanh: 2 and 4
-// last places; sigmoid, silu, gelu, swiglu: a few more roundings after exp, 8 last places; gelu's argument u is rounded
-// too, and exp(-2 u) enlarges that by 2 |u|, below 30 here. Of an F16 result, got and want
-// may be neighbours: 2^-10.
+// Bounds. add, sub, mul, div, neg, sqrt, relu: one rounding, half a last place of F32. scale: two.
+// exp and tanh: 2 and 4 last places; sigmoid, silu, gelu, swiglu: a few more roundings after exp, 8
+// last places; gelu's argument u is rounded too, and exp(-2 u) enlarges that by 2 |u|, below 30
+// here. Of an F16 result, got and want may be neighbours: 2^-10.
 #include "ops_support.h"
 
 #include <string.h>
 
-#define F32 TNP_DTYPE_F32
-#define F16 TNP_DTYPE_F16
+#define F32   TNP_DTYPE_F32
+#define F16   TNP_DTYPE_F16
 #define PLACE 0x1p-23
 
 static const tnp_scale_attr scale_and_bias = { sizeof(tnp_scale_attr), 0.37f, -1.25f, 0 };
 
-static const struct { tnp_op op; int inputs; const void *attr; double low, high, relative, absolute; } ops[] = {
+static const struct {
+    tnp_op op;
+    int inputs;
+    const void *attr;
+    double low, high, relative, absolute;
+} ops[] = {
     { TNP_OP_ADD, 2, NULL, -2, 2, PLACE, 0 },
     { TNP_OP_SUB, 2, NULL, -2, 2, PLACE, 0 },
     { TNP_OP_MUL, 2, NULL, -2, 2, PLACE, 0 },
@@ -33,28 +38,46 @@ static const struct { tnp_op op; int inputs; const void *attr; double low, high,
 
 #define OPS (sizeof ops / sizeof ops[0])
 
-static const struct { operand a, b, out; int in_place; const char *says; } shapes[] = {
+static const struct {
+    operand a, b, out;
+    int in_place;
+    const char *says;
+} shapes[] = {
     { VALUE(F32, 1), VALUE(F32, 1), VALUE(F32, 1), 0, "one element" },
     { VALUE(F32, 31), VALUE(F32, 31), VALUE(F32, 31), 1, "31 elements in place" },
     { VALUE(F32, 33, 7), VALUE(F32, 33, 7), VALUE(F32, 33, 7), 0, "7 rows of 33" },
-    { VALUE(F32, 257, 3, 2, 2), VALUE(F32, 257, 3, 2, 2), VALUE(F32, 257, 3, 2, 2), 1, "four dims in place" },
+    { VALUE(F32, 257, 3, 2, 2), VALUE(F32, 257, 3, 2, 2), VALUE(F32, 257, 3, 2, 2), 1,
+      "four dims in place" },
     { VALUE(F32, 1537), VALUE(F32, 1537), VALUE(F32, 1537), 0, "a row longer than a buffer" },
     { VALUE(F32, 33, 7, 2), VALUE(F32, 33), VALUE(F32, 33, 7, 2), 1, "b is a row" },
     { VALUE(F32, 33, 7, 2), VALUE(F32, 1), VALUE(F32, 33, 7, 2), 0, "b is one element" },
-    { VALUE(F32, 33, 7, 2), VALUE(F32, 1, 7, 1), VALUE(F32, 33, 7, 2), 0, "b has an element a row" },
-    { LAID(PADDED, F32, 33, 7), VALUE(F32, 33, 7), LAID(PADDED, F32, 33, 7), 0, "bytes between the rows of a and out" },
-    { LAID(TURNED, F32, 33, 7), VALUE(F32, 33, 7), LAID(TURNED, F32, 33, 7), 1, "turned, in place" },
+    { VALUE(F32, 33, 7, 2), VALUE(F32, 1, 7, 1), VALUE(F32, 33, 7, 2), 0,
+      "b has an element a row" },
+    { LAID(PADDED, F32, 33, 7), VALUE(F32, 33, 7), LAID(PADDED, F32, 33, 7), 0,
+      "bytes between the rows of a and out" },
+    { LAID(TURNED, F32, 33, 7), VALUE(F32, 33, 7), LAID(TURNED, F32, 33, 7), 1,
+      "turned, in place" },
     { VALUE(F32, 33, 7), LAID(TURNED, F32, 33, 7), VALUE(F32, 33, 7), 0, "b turned" },
-    { VALUE(F32, 33, 7), LAID(REPEATED, F32, 33, 7), VALUE(F32, 33, 7), 0, "b repeated by stride 0" },
+    { VALUE(F32, 33, 7), LAID(REPEATED, F32, 33, 7), VALUE(F32, 33, 7), 0,
+      "b repeated by stride 0" },
     { VALUE(F16, 257, 3), VALUE(F16, 257, 3), VALUE(F16, 257, 3), 1, "F16 in place" },
     { VALUE(F16, 33, 3), VALUE(F32, 33, 3), VALUE(F32, 33, 3), 0, "F16 with F32" },
     { LAID(TURNED, F16, 33, 3), VALUE(F32, 33), LAID(TURNED, F16, 33, 3), 0, "F16 turned" },
-    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } }, { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } },
-      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } }, 0, "2 of 7 rows" },
-    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } }, { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } },
-      { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } }, 1, "3 of 33 columns" },
-    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } }, { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } },
-      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } }, 0, "no row" },
+    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 5 } },
+      0,
+      "2 of 7 rows" },
+    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 30 } },
+      1,
+      "3 of 33 columns" },
+    { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } },
+      { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 7 } },
+      0,
+      "no row" },
 };
 
 static void every_op_matches_the_reference(void **state)
@@ -62,11 +85,17 @@ static void every_op_matches_the_reference(void **state)
     (void)state;
     for (size_t o = 0; o < OPS; o++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-            op_case c = { .says = shapes[s].says, .op = ops[o].op, .attr = ops[o].attr, .in = { shapes[s].a, shapes[s].b },
-                          .out = shapes[s].out, .in_place = shapes[s].in_place, .relative = ops[o].relative,
+            op_case c = { .says = shapes[s].says,
+                          .op = ops[o].op,
+                          .attr = ops[o].attr,
+                          .in = { shapes[s].a, shapes[s].b },
+                          .out = shapes[s].out,
+                          .in_place = shapes[s].in_place,
+                          .relative = ops[o].relative,
                           .absolute = ops[o].absolute };
 
-            if (ops[o].op == TNP_OP_SWIGLU && memcmp(c.in[0].dims, c.in[1].dims, sizeof c.in[0].dims))
+            if (ops[o].op == TNP_OP_SWIGLU &&
+                memcmp(c.in[0].dims, c.in[1].dims, sizeof c.in[0].dims))
                 continue;   // takes no broadcast
             if (ops[o].inputs == 1)
                 memset(&c.in[1], 0, sizeof c.in[1]);
@@ -84,8 +113,13 @@ static void the_second_operand_may_be_overwritten(void **state)
 {
     (void)state;
     for (size_t o = 0; o < OPS; o++) {
-        op_case c = { .says = "in place on b", .op = ops[o].op, .in = { VALUE(F32, 33, 5), VALUE(F32, 33, 5) },
-                      .out = VALUE(F32, 33, 5), .in_place = 2, .relative = ops[o].relative, .absolute = ops[o].absolute };
+        op_case c = { .says = "in place on b",
+                      .op = ops[o].op,
+                      .in = { VALUE(F32, 33, 5), VALUE(F32, 33, 5) },
+                      .out = VALUE(F32, 33, 5),
+                      .in_place = 2,
+                      .relative = ops[o].relative,
+                      .absolute = ops[o].absolute };
 
         if (ops[o].inputs == 2)
             check_case(&c);
@@ -95,10 +129,18 @@ static void the_second_operand_may_be_overwritten(void **state)
 static void integers_and_blocks_are_refused(void **state)
 {
     static const op_case cases[] = {
-        { .says = "add of I32", .op = TNP_OP_ADD, .in = { VALUE(TNP_DTYPE_I32, 4), VALUE(TNP_DTYPE_I32, 4) },
+        { .says = "add of I32",
+          .op = TNP_OP_ADD,
+          .in = { VALUE(TNP_DTYPE_I32, 4), VALUE(TNP_DTYPE_I32, 4) },
           .out = VALUE(TNP_DTYPE_I32, 4) },
-        { .says = "exp of Q8_0", .op = TNP_OP_EXP, .in = { VALUE(TNP_DTYPE_Q8_0, 32) }, .out = VALUE(F32, 32) },
-        { .says = "neg of BF16", .op = TNP_OP_NEG, .in = { VALUE(TNP_DTYPE_BF16, 32) }, .out = VALUE(TNP_DTYPE_BF16, 32) },
+        { .says = "exp of Q8_0",
+          .op = TNP_OP_EXP,
+          .in = { VALUE(TNP_DTYPE_Q8_0, 32) },
+          .out = VALUE(F32, 32) },
+        { .says = "neg of BF16",
+          .op = TNP_OP_NEG,
+          .in = { VALUE(TNP_DTYPE_BF16, 32) },
+          .out = VALUE(TNP_DTYPE_BF16, 32) },
     };
 
     (void)state;

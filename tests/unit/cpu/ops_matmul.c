@@ -1,10 +1,11 @@
 // ops_matmul.c: matmul against the reference.
 //
-// F32 way: a sum of K products in 8 lanes has at most K / 8 + 3 roundings after that of each product, so the error is
-// below (K / 8 + 4) * 2^-24 * sum |w x|. Integer way: the reference gets activations rounded the same way; what is left
-// are the roundings of one product and one sum for each of the K / 32 blocks, below (3 K / 32 + 4) * 2^-24 * sum of
-// the sizes of the blocks' terms, where d q and m of Q4_1 count apart; both are held to (K / 8 + 8) * 2^-24 times
-// sum (|w x| + |m x|), here taken as sum |x| * max |w| + |m|.
+// F32 way: a sum of K products in 8 lanes has at most K / 8 + 3 roundings after that of each
+// product, so the error is below (K / 8 + 4) * 2^-24 * sum |w x|. Integer way: the reference gets
+// activations rounded the same way; what is left are the roundings of one product and one sum for
+// each of the K / 32 blocks, below (3 K / 32 + 4) * 2^-24 * sum of the sizes of the blocks' terms,
+// where d q and m of Q4_1 count apart; both are held to (K / 8 + 8) * 2^-24 times sum (|w x| + |m
+// x|), here taken as sum |x| * max |w| + |m|.
 #include "ops_support.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@
 #define F32 TNP_DTYPE_F32
 #define F16 TNP_DTYPE_F16
 
-// Weights are below 128 * 0.0125 (Q8_0), 15 * 0.0125 + 0.0125 (Q4_1), 1 (F32, F16), and Q4_1's d q and m below 0.2 each.
+// Weights are below 128 * 0.0125 (Q8_0), 15 * 0.0125 + 0.0125 (Q4_1), 1 (F32, F16), and Q4_1's d q
+// and m below 0.2 each.
 static double largest_weight(tnp_dtype dtype)
 {
     return dtype == TNP_DTYPE_Q8_0 ? 1.6 : 1.0;
@@ -23,7 +25,8 @@ static double largest_weight(tnp_dtype dtype)
 // The reference's operand: the activations as the integer way sees them.
 static void round_activations(const op_run *run, ref_tensor *x)
 {
-    int64_t k = x->dims[0], padded = (k + 31) / 32 * 32, at[TNP_MAX_DIMS] = {0}, rows[TNP_MAX_DIMS];
+    int64_t k = x->dims[0], padded = (k + 31) / 32 * 32, at[TNP_MAX_DIMS] = { 0 },
+            rows[TNP_MAX_DIMS];
     float *row = calloc((size_t)padded, sizeof *row);
 
     assert_non_null(row);
@@ -52,21 +55,24 @@ static double sum_of_sizes(const ref_tensor *x, const int64_t out_at[TNP_MAX_DIM
     return sum;
 }
 
-static void compare_products(const op_case *c, const op_run *run, const ref_tensor *x, const ref_tensor *want,
-                             uint32_t workers)
+static void compare_products(const op_case *c, const op_run *run, const ref_tensor *x,
+                             const ref_tensor *want, uint32_t workers)
 {
     ref_tensor got = as_reference(&run->job.out);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     if (ref_is_empty(&got))
         return;
     do {
-        double bound = ((double)x->dims[0] / 8 + 8) * 0x1p-24 * largest_weight(c->in[1].dtype) * sum_of_sizes(x, at);
+        double bound = ((double)x->dims[0] / 8 + 8) * 0x1p-24 * largest_weight(c->in[1].dtype) *
+                       sum_of_sizes(x, at);
         double g = ref_get(&got, at), w = ref_get(want, at);
 
         if (!(fabs(g - w) <= bound))
-            fail_msg("'%s', level %s, %u workers, element {%ld, %ld, %ld}: got %.9g, want %.9g, bound %.2g", c->says,
-                     run->job.kernels->level, workers, (long)at[0], (long)at[1], (long)at[2], g, w, bound);
+            fail_msg("'%s', level %s, %u workers, element {%ld, %ld, %ld}: got %.9g, want %.9g, "
+                     "bound %.2g",
+                     c->says, run->job.kernels->level, workers, (long)at[0], (long)at[1],
+                     (long)at[2], g, w, bound);
     } while (ref_next(got.dims, at));
 }
 
@@ -74,7 +80,8 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
 {
     static const uint32_t worker_counts[] = { 1, 2, 3, 5 };
     tnp_dtype w_dtype = c->in[1].dtype;
-    int is_rounded = !c->activations_f32 && (w_dtype == TNP_DTYPE_Q8_0 || w_dtype == TNP_DTYPE_Q4_1);
+    int is_rounded = !c->activations_f32 &&
+                     (w_dtype == TNP_DTYPE_Q8_0 || w_dtype == TNP_DTYPE_Q4_1);
     op_run run;
     ref_tensor in[MAX_OPERANDS], want;
     char *first, *x_copy;
@@ -103,7 +110,8 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
         if (i == 0)
             memcpy(first, run.memory[MAX_OPERANDS], out_bytes);
         else if (memcmp(first, run.memory[MAX_OPERANDS], out_bytes))
-            fail_msg("'%s', level %s: %u workers give other bits than one", c->says, kernels->level, worker_counts[i]);
+            fail_msg("'%s', level %s: %u workers give other bits than one", c->says, kernels->level,
+                     worker_counts[i]);
     }
     free(want.data);
     free(first);
@@ -111,19 +119,34 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
     op_run_finish(&run);
 }
 
-static const struct { operand x, w, out; const char *says; } shapes[] = {
+static const struct {
+    operand x, w, out;
+    const char *says;
+} shapes[] = {
     { VALUE(F32, 32, 1), VALUE(0, 32, 1), VALUE(F32, 1, 1), "one block, one row" },
     { VALUE(F32, 64, 1), VALUE(0, 64, 31), VALUE(F32, 31, 1), "31 rows, one token" },
     { VALUE(F32, 576, 1), VALUE(0, 576, 33), VALUE(F32, 33, 1), "33 rows, one token" },
-    { VALUE(F32, 1536, 3), VALUE(0, 1536, 9), VALUE(F32, 9, 3), "more than one panel along K, three tokens" },
+    { VALUE(F32, 1536, 3), VALUE(0, 1536, 9), VALUE(F32, 9, 3),
+      "more than one panel along K, three tokens" },
     { VALUE(F32, 96, 31), VALUE(0, 96, 40), VALUE(F32, 40, 31), "31 tokens" },
     { VALUE(F32, 64, 257), VALUE(0, 64, 16), VALUE(F32, 16, 257), "257 tokens" },
-    { LAID(PADDED, F32, 64, 5), LAID(PADDED, 0, 64, 16), LAID(PADDED, F32, 16, 5), "rows with bytes between" },
+    { LAID(PADDED, F32, 64, 5), LAID(PADDED, 0, 64, 16), LAID(PADDED, F32, 16, 5),
+      "rows with bytes between" },
     { LAID(TURNED, F32, 64, 5), VALUE(0, 64, 16), LAID(TURNED, F32, 16, 5), "turned x and out" },
-    { VALUE(F32, 64, 5, 4, 2), VALUE(0, 64, 16, 2, 1), VALUE(F32, 16, 5, 4, 2), "w shared by matrices" },
-    { { .dtype = F32, .dims = { 64, 7 }, .cut = { 0, 4 } }, VALUE(0, 64, 16), { .dtype = F32, .dims = { 16, 7 }, .cut = { 0, 4 } }, "3 of 7 tokens" },
-    { { .dtype = F32, .dims = { 64, 7 }, .cut = { 0, 7 } }, VALUE(0, 64, 16), { .dtype = F32, .dims = { 16, 7 }, .cut = { 0, 7 } }, "0 of 7 tokens" },
-    { { .dtype = F32, .dims = { 64, 3 }, .cut = { 64 } }, { .dtype = 0, .dims = { 64, 16 }, .cut = { 64 } }, VALUE(F32, 16, 3), "0 of 64 products" },
+    { VALUE(F32, 64, 5, 4, 2), VALUE(0, 64, 16, 2, 1), VALUE(F32, 16, 5, 4, 2),
+      "w shared by matrices" },
+    { { .dtype = F32, .dims = { 64, 7 }, .cut = { 0, 4 } },
+      VALUE(0, 64, 16),
+      { .dtype = F32, .dims = { 16, 7 }, .cut = { 0, 4 } },
+      "3 of 7 tokens" },
+    { { .dtype = F32, .dims = { 64, 7 }, .cut = { 0, 7 } },
+      VALUE(0, 64, 16),
+      { .dtype = F32, .dims = { 16, 7 }, .cut = { 0, 7 } },
+      "0 of 7 tokens" },
+    { { .dtype = F32, .dims = { 64, 3 }, .cut = { 64 } },
+      { .dtype = 0, .dims = { 64, 16 }, .cut = { 64 } },
+      VALUE(F32, 16, 3),
+      "0 of 64 products" },
 };
 
 static void every_weight_type_matches_the_reference(void **state)
@@ -134,8 +157,11 @@ static void every_weight_type_matches_the_reference(void **state)
     for (uint32_t level = 0; test_level(level); level++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
             for (size_t w = 0; w < 8; w++) {
-                op_case c = { .says = shapes[s].says, .op = TNP_OP_MATMUL, .in = { shapes[s].x, shapes[s].w },
-                              .out = shapes[s].out, .activations_f32 = w % 2 };
+                op_case c = { .says = shapes[s].says,
+                              .op = TNP_OP_MATMUL,
+                              .in = { shapes[s].x, shapes[s].w },
+                              .out = shapes[s].out,
+                              .activations_f32 = w % 2 };
 
                 c.in[1].dtype = weights[w / 2];
                 check_product(&c, test_level(level));
@@ -150,8 +176,10 @@ static void odd_inner_sizes_match_the_reference(void **state)
     for (uint32_t level = 0; test_level(level); level++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
             for (int half = 0; half < 4; half++) {
-                op_case c = { .says = "odd inner size", .op = TNP_OP_MATMUL,
-                              .in = { VALUE(half & 1 ? F16 : F32, sizes[s], 5), VALUE(half & 2 ? F16 : F32, sizes[s], 13) },
+                op_case c = { .says = "odd inner size",
+                              .op = TNP_OP_MATMUL,
+                              .in = { VALUE(half & 1 ? F16 : F32, sizes[s], 5),
+                                      VALUE(half & 2 ? F16 : F32, sizes[s], 13) },
                               .out = VALUE(F32, 13, 5) };
 
                 check_product(&c, test_level(level));
@@ -168,8 +196,11 @@ static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
     (void)state;
     for (uint32_t level = 0; test_level(level); level++)
         for (size_t w = 0; w < 8; w++) {
-            op_case c = { .says = "batch", .op = TNP_OP_MATMUL, .in = { VALUE(F32, 576, 7), VALUE(weights[w / 2], 576, 20) },
-                          .out = VALUE(F32, 20, 7), .activations_f32 = w % 2 };
+            op_case c = { .says = "batch",
+                          .op = TNP_OP_MATMUL,
+                          .in = { VALUE(F32, 576, 7), VALUE(weights[w / 2], 576, 20) },
+                          .out = VALUE(F32, 20, 7),
+                          .activations_f32 = w % 2 };
             op_run run;
             float batch[20 * 7];
 
@@ -189,9 +220,18 @@ static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
 static void what_has_no_kernel_is_refused(void **state)
 {
     static const op_case cases[] = {
-        { .says = "a weight of Q4_0", .op = TNP_OP_MATMUL, .in = { VALUE(F32, 32, 1), VALUE(TNP_DTYPE_Q4_0, 32, 4) }, .out = VALUE(F32, 4, 1) },
-        { .says = "I32 activations", .op = TNP_OP_MATMUL, .in = { VALUE(TNP_DTYPE_I32, 32, 1), VALUE(F32, 32, 4) }, .out = VALUE(F32, 4, 1) },
-        { .says = "an F16 result", .op = TNP_OP_MATMUL, .in = { VALUE(F32, 32, 1), VALUE(F32, 32, 4) }, .out = VALUE(F16, 4, 1) },
+        { .says = "a weight of Q4_0",
+          .op = TNP_OP_MATMUL,
+          .in = { VALUE(F32, 32, 1), VALUE(TNP_DTYPE_Q4_0, 32, 4) },
+          .out = VALUE(F32, 4, 1) },
+        { .says = "I32 activations",
+          .op = TNP_OP_MATMUL,
+          .in = { VALUE(TNP_DTYPE_I32, 32, 1), VALUE(F32, 32, 4) },
+          .out = VALUE(F32, 4, 1) },
+        { .says = "an F16 result",
+          .op = TNP_OP_MATMUL,
+          .in = { VALUE(F32, 32, 1), VALUE(F32, 32, 4) },
+          .out = VALUE(F16, 4, 1) },
     };
 
     (void)state;

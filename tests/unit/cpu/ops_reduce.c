@@ -1,5 +1,6 @@
-// ops_reduce.c: sum, mean and argmax against the reference. Sums are in double on both sides and in the same order, so the
-// only difference allowed is that of the division in mean: none, as both round the same double.
+// ops_reduce.c: sum, mean and argmax against the reference. Sums are in double on both sides and in
+// the same order, so the only difference allowed is that of the division in mean: none, as both
+// round the same double.
 #include "ops_support.h"
 
 #include <math.h>
@@ -10,14 +11,29 @@
 
 static void sum_and_mean_match_the_reference(void **state)
 {
-    static const struct { op_case c; uint32_t axis; } cases[] = {
+    static const struct {
+        op_case c;
+        uint32_t axis;
+    } cases[] = {
         { { .says = "rows", .in = { VALUE(F32, 257, 3) }, .out = VALUE(F32, 1, 3) }, 0 },
         { { .says = "columns", .in = { VALUE(F32, 31, 33) }, .out = VALUE(F32, 31, 1) }, 1 },
-        { { .says = "the third dim", .in = { VALUE(F16, 5, 3, 31, 2) }, .out = VALUE(F32, 5, 3, 1, 2) }, 2 },
+        { { .says = "the third dim",
+            .in = { VALUE(F16, 5, 3, 31, 2) },
+            .out = VALUE(F32, 5, 3, 1, 2) },
+          2 },
         { { .says = "a dim of 1", .in = { VALUE(F32, 5, 1) }, .out = VALUE(F32, 5, 1) }, 1 },
-        { { .says = "turned", .in = { LAID(TURNED, F32, 31, 7, 2) }, .out = LAID(TURNED, F32, 31, 1, 2) }, 1 },
-        { { .says = "10 of 33", .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 23 } } }, .out = VALUE(F32, 1, 7) }, 0 },
-        { { .says = "none of 33", .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 33 } } }, .out = VALUE(F32, 1, 7) }, 0 },
+        { { .says = "turned",
+            .in = { LAID(TURNED, F32, 31, 7, 2) },
+            .out = LAID(TURNED, F32, 31, 1, 2) },
+          1 },
+        { { .says = "10 of 33",
+            .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 23 } } },
+            .out = VALUE(F32, 1, 7) },
+          0 },
+        { { .says = "none of 33",
+            .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 33 } } },
+            .out = VALUE(F32, 1, 7) },
+          0 },
     };
 
     (void)state;
@@ -36,7 +52,7 @@ static void sum_and_mean_match_the_reference(void **state)
 static void equal_elements(cpu_job *job)
 {
     ref_tensor x = as_reference(&job->in[0]);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     do
         ref_set(&x, at, (double)(at[0] % 5));
@@ -56,10 +72,18 @@ static void argmax_matches_the_reference(void **state)
     static const op_case cases[] = {
         { .says = "one element", .in = { VALUE(F32, 1) }, .out = VALUE(I32, 1) },
         { .says = "rows", .in = { VALUE(F32, 257, 3, 2) }, .out = VALUE(I32, 1, 3, 2) },
-        { .says = "longer than a buffer", .in = { VALUE(F32, 1537) }, .out = VALUE(I32, 1), .prepare = largest_in_the_last_place },
-        { .says = "the first of equals", .in = { VALUE(F32, 1537, 2) }, .out = VALUE(I32, 1, 2), .prepare = equal_elements },
+        { .says = "longer than a buffer",
+          .in = { VALUE(F32, 1537) },
+          .out = VALUE(I32, 1),
+          .prepare = largest_in_the_last_place },
+        { .says = "the first of equals",
+          .in = { VALUE(F32, 1537, 2) },
+          .out = VALUE(I32, 1, 2),
+          .prepare = equal_elements },
         { .says = "F16, turned", .in = { LAID(TURNED, F16, 33, 3) }, .out = VALUE(I32, 1, 3) },
-        { .says = "10 of 33", .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 23 } } }, .out = VALUE(I32, 1, 7) },
+        { .says = "10 of 33",
+          .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 23 } } },
+          .out = VALUE(I32, 1, 7) },
     };
 
     (void)state;

@@ -1,7 +1,8 @@
 // ops_rope.c: rope against the reference.
 //
-// Bound. The angle is right to 1e-12 at the positions here (doubles), so cosine and sine have one rounding to F32, each
-// product another: |error| <= 3 * 2^-24 * (|a| + |b|), 4e-7 for elements up to 1 in size, whatever the position.
+// Bound. The angle is right to 1e-12 at the positions here (doubles), so cosine and sine have one
+// rounding to F32, each product another: |error| <= 3 * 2^-24 * (|a| + |b|), 4e-7 for elements up
+// to 1 in size, whatever the position.
 #include "ops_support.h"
 
 #include <string.h>
@@ -12,31 +13,92 @@
 
 static void rope_matches_the_reference(void **state)
 {
-    static const operand position = RANGE(0, 8193, I32, 9), anywhere = RANGE(-2000000000, 2000000000, I32, 9);
-    static const struct { const char *says; operand x, position, factors, out; int in_place; uint32_t rot_dims; float yarn; } cases[] = {
-        { "64 of 64", VALUE(F32, 64, 3, 9), position, { .dtype = 0 }, VALUE(F32, 64, 3, 9), 1, 64, 0 },
-        { "10 of 31", VALUE(F32, 31, 3, 9), position, { .dtype = 0 }, VALUE(F32, 31, 3, 9), 0, 10, 0 },
-        { "200 of 257, with factors", VALUE(F32, 257, 1, 9), position, RANGE(0.5, 4, F32, 100), VALUE(F32, 257, 1, 9), 0, 200, 1.25f },
-        { "turned", LAID(TURNED, F32, 34, 3, 9), position, { .dtype = 0 }, LAID(TURNED, F32, 34, 3, 9), 1, 34, 0 },
-        { "padded", LAID(PADDED, F32, 34, 3, 9), position, { .dtype = 0 }, LAID(PADDED, F32, 34, 3, 9), 0, 30, 0 },
+    static const operand position = RANGE(0, 8193, I32, 9),
+                         anywhere = RANGE(-2000000000, 2000000000, I32, 9);
+    static const struct {
+        const char *says;
+        operand x, position, factors, out;
+        int in_place;
+        uint32_t rot_dims;
+        float yarn;
+    } cases[] = {
+        { "64 of 64",
+          VALUE(F32, 64, 3, 9),
+          position,
+          { .dtype = 0 },
+          VALUE(F32, 64, 3, 9),
+          1,
+          64,
+          0 },
+        { "10 of 31",
+          VALUE(F32, 31, 3, 9),
+          position,
+          { .dtype = 0 },
+          VALUE(F32, 31, 3, 9),
+          0,
+          10,
+          0 },
+        { "200 of 257, with factors", VALUE(F32, 257, 1, 9), position, RANGE(0.5, 4, F32, 100),
+          VALUE(F32, 257, 1, 9), 0, 200, 1.25f },
+        { "turned",
+          LAID(TURNED, F32, 34, 3, 9),
+          position,
+          { .dtype = 0 },
+          LAID(TURNED, F32, 34, 3, 9),
+          1,
+          34,
+          0 },
+        { "padded",
+          LAID(PADDED, F32, 34, 3, 9),
+          position,
+          { .dtype = 0 },
+          LAID(PADDED, F32, 34, 3, 9),
+          0,
+          30,
+          0 },
         { "F16", VALUE(F16, 64, 3, 9), position, { .dtype = 0 }, VALUE(F16, 64, 3, 9), 1, 64, 0 },
-        { "any position", VALUE(F32, 64, 3, 9), anywhere, { .dtype = 0 }, VALUE(F32, 64, 3, 9), 0, 64, 0 },
-        { "4 of 9 tokens", { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 5 } },
-          { .dtype = I32, .dims = { 9 }, .high = 100, .cut = { 5 } }, { .dtype = 0 },
-          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 5 } }, 0, 64, 0 },
-        { "no token", { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 9 } },
-          { .dtype = I32, .dims = { 9 }, .high = 100, .cut = { 9 } }, { .dtype = 0 },
-          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 9 } }, 0, 64, 0 },
+        { "any position",
+          VALUE(F32, 64, 3, 9),
+          anywhere,
+          { .dtype = 0 },
+          VALUE(F32, 64, 3, 9),
+          0,
+          64,
+          0 },
+        { "4 of 9 tokens",
+          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 5 } },
+          { .dtype = I32, .dims = { 9 }, .high = 100, .cut = { 5 } },
+          { .dtype = 0 },
+          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 5 } },
+          0,
+          64,
+          0 },
+        { "no token",
+          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 9 } },
+          { .dtype = I32, .dims = { 9 }, .high = 100, .cut = { 9 } },
+          { .dtype = 0 },
+          { .dtype = F32, .dims = { 64, 3, 9 }, .cut = { 0, 0, 9 } },
+          0,
+          64,
+          0 },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (uint32_t layout_of_pairs = 0; layout_of_pairs < 2; layout_of_pairs++) {
-            tnp_rope_attr attr = { .size = sizeof attr, .layout = layout_of_pairs, .rot_dims = cases[i].rot_dims,
-                                   .base = 10000.0f, .scale = i % 2 ? 0.25f : 1.0f, .yarn_attention = cases[i].yarn };
-            op_case c = { .says = cases[i].says, .op = TNP_OP_ROPE, .attr = &attr,
-                          .in = { cases[i].x, cases[i].position, cases[i].factors }, .out = cases[i].out,
-                          .in_place = cases[i].in_place, .absolute = 4e-7 };
+            tnp_rope_attr attr = { .size = sizeof attr,
+                                   .layout = layout_of_pairs,
+                                   .rot_dims = cases[i].rot_dims,
+                                   .base = 10000.0f,
+                                   .scale = i % 2 ? 0.25f : 1.0f,
+                                   .yarn_attention = cases[i].yarn };
+            op_case c = { .says = cases[i].says,
+                          .op = TNP_OP_ROPE,
+                          .attr = &attr,
+                          .in = { cases[i].x, cases[i].position, cases[i].factors },
+                          .out = cases[i].out,
+                          .in_place = cases[i].in_place,
+                          .absolute = 4e-7 };
 
             if (c.out.dtype == F16)
                 c.relative = 0x1p-10;
@@ -46,7 +108,9 @@ static void rope_matches_the_reference(void **state)
 
 static void what_is_not_implemented_is_refused(void **state)
 {
-    static const tnp_rope_attr good = { .size = sizeof good, .rot_dims = 64, .base = 1e4f, .scale = 1 };
+    static const tnp_rope_attr good = {
+        .size = sizeof good, .rot_dims = 64, .base = 1e4f, .scale = 1
+    };
     tnp_rope_attr bad[5] = { good, good, good, good, good };
 
     (void)state;
@@ -56,8 +120,11 @@ static void what_is_not_implemented_is_refused(void **state)
     bad[3].rot_dims = 0;
     bad[4].layout = 2;
     for (int i = 0; i < 5; i++) {
-        op_case c = { .says = "bad attribute", .op = TNP_OP_ROPE, .attr = &bad[i],
-                      .in = { VALUE(F32, 64, 3, 9), VALUE(I32, 9) }, .out = VALUE(F32, 64, 3, 9) };
+        op_case c = { .says = "bad attribute",
+                      .op = TNP_OP_ROPE,
+                      .attr = &bad[i],
+                      .in = { VALUE(F32, 64, 3, 9), VALUE(I32, 9) },
+                      .out = VALUE(F32, 64, 3, 9) };
 
         check_refusal(&c);
     }

@@ -1,14 +1,14 @@
-// ops_rows.c: get_rows and set_rows against the reference. Decoding is exact but for one rounding of Q4_1's d q + m; encoding
-// gives the very values of the reference.
+// ops_rows.c: get_rows and set_rows against the reference. Decoding is exact but for one rounding
+// of Q4_1's d q + m; encoding gives the very values of the reference.
 #include "ops_support.h"
 
 #include <string.h>
 
-#define F32 TNP_DTYPE_F32
-#define F16 TNP_DTYPE_F16
+#define F32  TNP_DTYPE_F32
+#define F16  TNP_DTYPE_F16
 #define Q8_0 TNP_DTYPE_Q8_0
 #define Q4_1 TNP_DTYPE_Q4_1
-#define I32 TNP_DTYPE_I32
+#define I32  TNP_DTYPE_I32
 
 static void index_at_the_end(cpu_job *job)
 {
@@ -30,20 +30,43 @@ static void negative_index(cpu_job *job)
 static void get_rows_matches_the_reference(void **state)
 {
     static const op_case cases[] = {
-        { .says = "F32", .in = { VALUE(F32, 31, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 31, 9) },
-        { .says = "F16", .in = { VALUE(F16, 257, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 257, 9) },
-        { .says = "Q8_0", .in = { VALUE(Q8_0, 576, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 576, 9) },
-        { .says = "Q4_1", .in = { VALUE(Q4_1, 1536, 7), RANGE(0, 7, I32, 1) }, .out = VALUE(F32, 1536, 1) },
-        { .says = "I32", .in = { RANGE(-1e9, 1e9, I32, 33, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(I32, 33, 9) },
-        { .says = "padded", .in = { LAID(PADDED, Q8_0, 64, 7), RANGE(0, 7, I32, 9) }, .out = LAID(PADDED, F32, 64, 9) },
-        { .says = "turned", .in = { LAID(TURNED, F16, 33, 7), RANGE(0, 7, I32, 9) }, .out = LAID(TURNED, F32, 33, 9) },
-        { .says = "rows of one element", .in = { VALUE(F32, 1, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 1, 9) },
-        { .says = "no index", .in = { VALUE(F32, 33, 7), { .dtype = I32, .dims = { 9 }, .cut = { 9 } } },
+        { .says = "F32",
+          .in = { VALUE(F32, 31, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 31, 9) },
+        { .says = "F16",
+          .in = { VALUE(F16, 257, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 257, 9) },
+        { .says = "Q8_0",
+          .in = { VALUE(Q8_0, 576, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 576, 9) },
+        { .says = "Q4_1",
+          .in = { VALUE(Q4_1, 1536, 7), RANGE(0, 7, I32, 1) },
+          .out = VALUE(F32, 1536, 1) },
+        { .says = "I32",
+          .in = { RANGE(-1e9, 1e9, I32, 33, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(I32, 33, 9) },
+        { .says = "padded",
+          .in = { LAID(PADDED, Q8_0, 64, 7), RANGE(0, 7, I32, 9) },
+          .out = LAID(PADDED, F32, 64, 9) },
+        { .says = "turned",
+          .in = { LAID(TURNED, F16, 33, 7), RANGE(0, 7, I32, 9) },
+          .out = LAID(TURNED, F32, 33, 9) },
+        { .says = "rows of one element",
+          .in = { VALUE(F32, 1, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 1, 9) },
+        { .says = "no index",
+          .in = { VALUE(F32, 33, 7), { .dtype = I32, .dims = { 9 }, .cut = { 9 } } },
           .out = { .dtype = F32, .dims = { 33, 9 }, .cut = { 0, 9 } } },
-        { .says = "past the end", .in = { VALUE(F32, 33, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 33, 9),
-          .prepare = index_at_the_end, .failure = OUTSIDE },
-        { .says = "below", .in = { VALUE(Q4_1, 32, 7), RANGE(0, 7, I32, 9) }, .out = VALUE(F32, 32, 9),
-          .prepare = negative_index, .failure = OUTSIDE },
+        { .says = "past the end",
+          .in = { VALUE(F32, 33, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 33, 9),
+          .prepare = index_at_the_end,
+          .failure = OUTSIDE },
+        { .says = "below",
+          .in = { VALUE(Q4_1, 32, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 32, 9),
+          .prepare = negative_index,
+          .failure = OUTSIDE },
     };
 
     (void)state;
@@ -51,7 +74,8 @@ static void get_rows_matches_the_reference(void **state)
         op_case c = cases[i];
 
         c.op = TNP_OP_GET_ROWS;
-        c.absolute = c.in[0].dtype == Q4_1 ? 0x1p-24 : 0;   // values are below 0.2: twice the rounding
+        c.absolute = c.in[0].dtype == Q4_1 ? 0x1p-24
+                                           : 0;   // values are below 0.2: twice the rounding
         check_case(&c);
     }
 }
@@ -67,20 +91,43 @@ static void same_row_twice(cpu_job *job)
 static void set_rows_matches_the_reference(void **state)
 {
     static const op_case cases[] = {
-        { .says = "F32", .in = { VALUE(F32, 31, 7), VALUE(F32, 31, 3), RANGE(0, 7, I32, 3) }, .out = VALUE(F32, 31, 7) },
-        { .says = "F16", .in = { VALUE(F16, 257, 7), VALUE(F32, 257, 3), RANGE(0, 7, I32, 3) }, .out = VALUE(F16, 257, 7) },
-        { .says = "Q8_0", .in = { VALUE(Q8_0, 576, 7), VALUE(F32, 576, 3), RANGE(0, 7, I32, 3) }, .out = VALUE(Q8_0, 576, 7) },
-        { .says = "longer than a buffer", .in = { VALUE(F16, 1600, 7), VALUE(F32, 1600, 1), RANGE(0, 7, I32, 1) }, .out = VALUE(F16, 1600, 7) },
-        { .says = "the last of equal indices stays", .in = { VALUE(F16, 192, 7), VALUE(F32, 192, 9), RANGE(0, 7, I32, 9) },
-          .out = VALUE(F16, 192, 7), .prepare = same_row_twice },
-        { .says = "padded", .in = { LAID(PADDED, Q8_0, 64, 7), LAID(PADDED, F32, 64, 3), RANGE(0, 7, I32, 3) }, .out = LAID(PADDED, Q8_0, 64, 7) },
-        { .says = "turned", .in = { LAID(TURNED, F16, 33, 7), LAID(TURNED, F32, 33, 3), RANGE(0, 7, I32, 3) }, .out = LAID(TURNED, F16, 33, 7) },
-        { .says = "2 of 5 rows", .in = { VALUE(F16, 33, 7), { .dtype = F32, .dims = { 33, 5 }, .cut = { 0, 3 } },
-          { .dtype = I32, .dims = { 5 }, .high = 7, .cut = { 3 } } }, .out = VALUE(F16, 33, 7) },
-        { .says = "past the end", .in = { VALUE(F32, 33, 7), VALUE(F32, 33, 3), RANGE(0, 7, I32, 3) }, .out = VALUE(F32, 33, 7),
-          .prepare = index_at_the_end, .failure = OUTSIDE },
-        { .says = "below", .in = { VALUE(Q8_0, 64, 7), VALUE(F32, 64, 3), RANGE(0, 7, I32, 3) }, .out = VALUE(Q8_0, 64, 7),
-          .prepare = negative_index, .failure = OUTSIDE },
+        { .says = "F32",
+          .in = { VALUE(F32, 31, 7), VALUE(F32, 31, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(F32, 31, 7) },
+        { .says = "F16",
+          .in = { VALUE(F16, 257, 7), VALUE(F32, 257, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(F16, 257, 7) },
+        { .says = "Q8_0",
+          .in = { VALUE(Q8_0, 576, 7), VALUE(F32, 576, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(Q8_0, 576, 7) },
+        { .says = "longer than a buffer",
+          .in = { VALUE(F16, 1600, 7), VALUE(F32, 1600, 1), RANGE(0, 7, I32, 1) },
+          .out = VALUE(F16, 1600, 7) },
+        { .says = "the last of equal indices stays",
+          .in = { VALUE(F16, 192, 7), VALUE(F32, 192, 9), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F16, 192, 7),
+          .prepare = same_row_twice },
+        { .says = "padded",
+          .in = { LAID(PADDED, Q8_0, 64, 7), LAID(PADDED, F32, 64, 3), RANGE(0, 7, I32, 3) },
+          .out = LAID(PADDED, Q8_0, 64, 7) },
+        { .says = "turned",
+          .in = { LAID(TURNED, F16, 33, 7), LAID(TURNED, F32, 33, 3), RANGE(0, 7, I32, 3) },
+          .out = LAID(TURNED, F16, 33, 7) },
+        { .says = "2 of 5 rows",
+          .in = { VALUE(F16, 33, 7),
+                  { .dtype = F32, .dims = { 33, 5 }, .cut = { 0, 3 } },
+                  { .dtype = I32, .dims = { 5 }, .high = 7, .cut = { 3 } } },
+          .out = VALUE(F16, 33, 7) },
+        { .says = "past the end",
+          .in = { VALUE(F32, 33, 7), VALUE(F32, 33, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(F32, 33, 7),
+          .prepare = index_at_the_end,
+          .failure = OUTSIDE },
+        { .says = "below",
+          .in = { VALUE(Q8_0, 64, 7), VALUE(F32, 64, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(Q8_0, 64, 7),
+          .prepare = negative_index,
+          .failure = OUTSIDE },
     };
 
     (void)state;
@@ -96,9 +143,18 @@ static void set_rows_matches_the_reference(void **state)
 static void other_tables_are_refused(void **state)
 {
     static const op_case cases[] = {
-        { .says = "Q4_0", .op = TNP_OP_GET_ROWS, .in = { VALUE(TNP_DTYPE_Q4_0, 32, 4), VALUE(I32, 1) }, .out = VALUE(F32, 32, 1) },
-        { .says = "I64 index", .op = TNP_OP_GET_ROWS, .in = { VALUE(F32, 32, 4), VALUE(TNP_DTYPE_I64, 1) }, .out = VALUE(F32, 32, 1) },
-        { .says = "into Q4_1", .op = TNP_OP_SET_ROWS, .in = { VALUE(Q4_1, 32, 4), VALUE(F32, 32, 1), VALUE(I32, 1) }, .out = VALUE(Q4_1, 32, 4) },
+        { .says = "Q4_0",
+          .op = TNP_OP_GET_ROWS,
+          .in = { VALUE(TNP_DTYPE_Q4_0, 32, 4), VALUE(I32, 1) },
+          .out = VALUE(F32, 32, 1) },
+        { .says = "I64 index",
+          .op = TNP_OP_GET_ROWS,
+          .in = { VALUE(F32, 32, 4), VALUE(TNP_DTYPE_I64, 1) },
+          .out = VALUE(F32, 32, 1) },
+        { .says = "into Q4_1",
+          .op = TNP_OP_SET_ROWS,
+          .in = { VALUE(Q4_1, 32, 4), VALUE(F32, 32, 1), VALUE(I32, 1) },
+          .out = VALUE(Q4_1, 32, 4) },
     };
 
     (void)state;

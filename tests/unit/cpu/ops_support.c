@@ -31,8 +31,8 @@ static int64_t block_elements(tnp_dtype dtype)
 int64_t bytes_of(tnp_dtype dtype, int64_t elements)
 {
     switch (dtype) {
-#define DTYPE(number, NAME, elements_of_block, bytes_of_block)                                                         \
-    case TNP_DTYPE_##NAME:                                                                                             \
+#define DTYPE(number, NAME, elements_of_block, bytes_of_block)                                     \
+    case TNP_DTYPE_##NAME:                                                                         \
         return elements / elements_of_block * bytes_of_block;
 #include <tenon/dtypes.def>
     default:
@@ -60,7 +60,8 @@ static void set_strides(cpu_tensor *t, layout how, int64_t padding)
         t->strides[0] = unit * t->dims[1] + padding;
     }
     for (int i = 2; i < TNP_MAX_DIMS; i++)
-        t->strides[i] = i == 2 && how == TURNED ? t->strides[0] * t->dims[0] : t->strides[i - 1] * t->dims[i - 1];
+        t->strides[i] = i == 2 && how == TURNED ? t->strides[0] * t->dims[0]
+                                                : t->strides[i - 1] * t->dims[i - 1];
     for (int i = 1; i < TNP_MAX_DIMS && how == REPEATED; i++)
         t->strides[i] = 0;
 }
@@ -77,14 +78,15 @@ static size_t bytes_needed(const cpu_tensor *t)
 // Quants are any; scales are small and sane.
 static void fill_blocks(const cpu_tensor *t)
 {
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
     int64_t dims[TNP_MAX_DIMS];
 
     memcpy(dims, t->dims, sizeof dims);
     dims[0] = t->dims[0] / 32;
     do {
         char *block = t->data;
-        static const uint16_t scales[] = { 0x1c00, 0x2000, 0x2266, 0x9d55 };   // 0.004, 0.008, 0.0125, -0.0052
+        static const uint16_t scales[] = { 0x1c00, 0x2000, 0x2266,
+                                           0x9d55 };   // 0.004, 0.008, 0.0125, -0.0052
 
         for (int i = 0; i < TNP_MAX_DIMS; i++)
             block += at[i] * t->strides[i];
@@ -99,7 +101,7 @@ static void fill_blocks(const cpu_tensor *t)
 static void fill(const cpu_tensor *t, const operand *o)
 {
     ref_tensor r = as_reference(t);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
     int is_float = t->dtype == TNP_DTYPE_F32 || t->dtype == TNP_DTYPE_F16;
     double low = o->low, high = o->high;
 
@@ -129,7 +131,8 @@ static void init_operand(op_run *run, uint32_t i, const operand *o, cpu_tensor *
         if (t->dims[d] != 1)
             t->rank = (uint32_t)d + 1;
     }
-    set_strides(t, o->layout, o->layout == PADDED ? 12 * bytes_of(o->dtype, block_elements(o->dtype)) : 0);
+    set_strides(t, o->layout,
+                o->layout == PADDED ? 12 * bytes_of(o->dtype, block_elements(o->dtype)) : 0);
     run->bytes[i] = bytes_needed(t);
     run->memory[i] = malloc(run->bytes[i]);
     assert_non_null(run->memory[i]);
@@ -182,8 +185,8 @@ void op_run_finish(op_run *run)
         free(run->memory[i]);
 }
 
-// Scratch as claimed: for the full dims, which are at least those of the run; here they are taken from the run itself
-// too, to see that it needs no more.
+// Scratch as claimed: for the full dims, which are at least those of the run; here they are taken
+// from the run itself too, to see that it needs no more.
 void op_run_all(op_run *run, uint32_t workers)
 {
     uint64_t bytes = run->op->scratch_bytes ? run->op->scratch_bytes(&run->job, workers) : 0;
@@ -202,10 +205,11 @@ void op_run_all(op_run *run, uint32_t workers)
 }
 
 // Bytes that belong to no element keep what they held before.
-static void check_between(const op_run *run, const char *before, const char *after, size_t bytes, const cpu_tensor *full)
+static void check_between(const op_run *run, const char *before, const char *after, size_t bytes,
+                          const cpu_tensor *full)
 {
     char *owned = calloc(bytes, 1);
-    int64_t at[TNP_MAX_DIMS] = {0}, dims[TNP_MAX_DIMS], block = block_elements(full->dtype);
+    int64_t at[TNP_MAX_DIMS] = { 0 }, dims[TNP_MAX_DIMS], block = block_elements(full->dtype);
 
     assert_non_null(owned);
     memcpy(dims, full->dims, sizeof dims);
@@ -226,7 +230,7 @@ static void check_between(const op_run *run, const char *before, const char *aft
 static void compare(const op_case *c, const op_run *run, const ref_tensor *want, uint32_t workers)
 {
     ref_tensor got = as_reference(&run->job.out);
-    int64_t at[TNP_MAX_DIMS] = {0};
+    int64_t at[TNP_MAX_DIMS] = { 0 };
 
     if (ref_is_empty(&got))
         return;
@@ -235,8 +239,10 @@ static void compare(const op_case *c, const op_run *run, const ref_tensor *want,
         int is_same = g == w || (isnan(g) && isnan(w));
 
         if (!is_same && !(fabs(g - w) <= c->absolute + c->relative * fabs(w)))
-            fail_msg("'%s', level %s, %u workers, element {%ld, %ld, %ld, %ld}: got %.9g, want %.9g", c->says,
-                     run->job.kernels->level, workers, (long)at[0], (long)at[1], (long)at[2], (long)at[3], g, w);
+            fail_msg(
+                "'%s', level %s, %u workers, element {%ld, %ld, %ld, %ld}: got %.9g, want %.9g",
+                c->says, run->job.kernels->level, workers, (long)at[0], (long)at[1], (long)at[2],
+                (long)at[3], g, w);
     } while (ref_next(got.dims, at));
 }
 
@@ -285,7 +291,8 @@ static void check_level(const op_case *c, const cpu_kernels *kernels)
         if (i == 0)
             memcpy(first, out, out_bytes);
         else if (memcmp(first, out, out_bytes))
-            fail_msg("'%s', level %s: %u workers give other bits than one", c->says, kernels->level, worker_counts[i]);
+            fail_msg("'%s', level %s: %u workers give other bits than one", c->says, kernels->level,
+                     worker_counts[i]);
     }
     free(before);
     free(wanted);

@@ -1,5 +1,6 @@
-// ops_support.h: what the tests of the CPU plugin's ops share: operands in exactly as many bytes as they need, runs of one
-// op without the machinery of the plugin, and the comparison with the reference of the conformance kit.
+// ops_support.h: what the tests of the CPU plugin's ops share: operands in exactly as many bytes as
+// they need, runs of one op without the machinery of the plugin, and the comparison with the
+// reference of the conformance kit.
 #ifndef TEST_OPS_SUPPORT_H
 #define TEST_OPS_SUPPORT_H
 
@@ -16,13 +17,13 @@
 #include "reference/reference.h"
 
 #define MAX_OPERANDS 5
-#define TEST_DIMS 4
+#define TEST_DIMS    4
 
 typedef enum layout {
     CONTIGUOUS,
-    PADDED,       // some bytes between rows
-    TURNED,       // dims[0] and dims[1] change places in memory: no row is contiguous
-    REPEATED,     // dims[1] and up have stride 0: one row stands for all
+    PADDED,     // some bytes between rows
+    TURNED,     // dims[0] and dims[1] change places in memory: no row is contiguous
+    REPEATED,   // dims[1] and up have stride 0: one row stands for all
 } layout;
 
 // Dims of 0 beyond the first mean 1. cut: elements of each dim that do not count in this run.
@@ -34,9 +35,18 @@ typedef struct operand {
     int64_t cut[TEST_DIMS];
 } operand;
 
-#define VALUE(type, ...) { .dtype = (type), .dims = { __VA_ARGS__ } }
-#define LAID(how, type, ...) { .dtype = (type), .dims = { __VA_ARGS__ }, .layout = (how) }
-#define RANGE(from, to, type, ...) { .dtype = (type), .dims = { __VA_ARGS__ }, .low = (from), .high = (to) }
+#define VALUE(type, ...)                                                                           \
+    {                                                                                              \
+        .dtype = (type), .dims = { __VA_ARGS__ }                                                   \
+    }
+#define LAID(how, type, ...)                                                                       \
+    {                                                                                              \
+        .dtype = (type), .dims = { __VA_ARGS__ }, .layout = (how)                                  \
+    }
+#define RANGE(from, to, type, ...)                                                                 \
+    {                                                                                              \
+        .dtype = (type), .dims = { __VA_ARGS__ }, .low = (from), .high = (to)                      \
+    }
 
 // One row of a table of cases. Bounds: |got - want| <= absolute + relative * |want|.
 typedef struct op_case {
@@ -46,15 +56,15 @@ typedef struct op_case {
     operand in[MAX_OPERANDS];
     operand out;
     double absolute, relative;
-    int in_place;                  // 1 + operand whose bytes the output takes; 0 = none
+    int in_place;   // 1 + operand whose bytes the output takes; 0 = none
     int activations_f32;
-    void (*prepare)(cpu_job *job);  // sets contents that random numbers do not give
-    const char *failure;           // what the job must fail with
+    void (*prepare)(cpu_job *job);   // sets contents that random numbers do not give
+    const char *failure;             // what the job must fail with
 } op_case;
 
-// Runs a case at each level of this machine and with 1, 2, 3 and 5 workers. Fails the test, with .says, when: the op
-// refuses it; bits depend on the number of workers; a result is off the reference by more than the bounds; bytes between
-// the elements of the output change.
+// Runs a case at each level of this machine and with 1, 2, 3 and 5 workers. Fails the test, with
+// .says, when: the op refuses it; bits depend on the number of workers; a result is off the
+// reference by more than the bounds; bytes between the elements of the output change.
 void check_case(const op_case *c);
 void check_refusal(const op_case *c);   // the op refuses it, with a reason
 
