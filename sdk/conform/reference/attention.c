@@ -1,8 +1,10 @@
-// attention.c: out = softmax(softcap(q.k * scale) + mask) v. Scores are computed anew each time
-// they are needed.
+// attention.c: out = softmax(softcap(q.k * scale) + mask) v. Scores are computed anew for each chunk
+// of the output, so that nothing is allocated.
 #include "reference.h"
 
 #include <math.h>
+
+enum { CHUNK = 64 };
 
 static int is_seen(const tnp_attention_attr *attention, int64_t position, int64_t key)
 {
@@ -28,38 +30,41 @@ static double score(const tnp_attention_attr *attention, const ref_tensor in[], 
     return product + (in[4].data ? ref_get(&in[4], mask_at) : 0);
 }
 
+// Elements [begin, end) of one head of one token, at most CHUNK of them.
+static void weigh_values(const tnp_attention_attr *attention, const ref_tensor in[],
+                         const ref_tensor *out, int64_t head, int64_t t, int64_t begin, int64_t end)
+{
+    int64_t key_head = head / (out->dims[1] / in[1].dims[1]), keys = in[1].dims[2];
+    int64_t token[TNP_MAX_DIMS] = { t }, out_at[TNP_MAX_DIMS] = { 0, head, t };
+    int64_t position = (int64_t)ref_get(&in[3], token);
+    double max = -INFINITY, sum = 0, weighted[CHUNK] = { 0 };
+
+    for (int64_t s = 0; s < keys; s++)
+        if (is_seen(attention, position, s))
+            max = fmax(max, score(attention, in, head, key_head, t, s));
+    for (int64_t s = 0; s < keys && max > -INFINITY; s++) {
+        int64_t v_at[TNP_MAX_DIMS] = { 0, key_head, s };
+
+        if (!is_seen(attention, position, s))
+            continue;
+        double share = exp(score(attention, in, head, key_head, t, s) - max);
+        sum += share;
+        for (v_at[0] = begin; v_at[0] < end; v_at[0]++)
+            weighted[v_at[0] - begin] += share * ref_get(&in[2], v_at);
+    }
+    for (out_at[0] = begin; out_at[0] < end; out_at[0]++)
+        ref_set(out, out_at, sum == 0 ? 0 : weighted[out_at[0] - begin] / sum);
+}
+
 int ref_attention(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
-    const tnp_attention_attr *attention = attr;
-    int64_t heads = out->dims[1], tokens = out->dims[2], keys = in[1].dims[2];
-
     (void)op;
     if (ref_is_empty(out))
         return REF_OK;
-    for (int64_t t = 0; t < tokens; t++)
-        for (int64_t head = 0; head < heads; head++) {
-            int64_t key_head = head / (heads / in[1].dims[1]), token[TNP_MAX_DIMS] = { t };
-            int64_t position = (int64_t)ref_get(&in[3], token);
-            double max = -INFINITY, sum = 0;
-
-            for (int64_t s = 0; s < keys; s++)
-                if (is_seen(attention, position, s))
-                    max = fmax(max, score(attention, in, head, key_head, t, s));
-            for (int64_t e = 0; e < out->dims[0]; e++) {
-                int64_t v_at[TNP_MAX_DIMS] = { e, key_head }, out_at[TNP_MAX_DIMS] = { e, head, t };
-                double weighted = 0;
-
-                sum = 0;
-                for (int64_t s = 0; s < keys && max > -INFINITY; s++)
-                    if (is_seen(attention, position, s)) {
-                        double share = exp(score(attention, in, head, key_head, t, s) - max);
-
-                        v_at[2] = s;
-                        sum += share;
-                        weighted += share * ref_get(&in[2], v_at);
-                    }
-                ref_set(out, out_at, sum == 0 ? 0 : weighted / sum);
-            }
-        }
+    for (int64_t t = 0; t < out->dims[2]; t++)
+        for (int64_t head = 0; head < out->dims[1]; head++)
+            for (int64_t e = 0; e < out->dims[0]; e += CHUNK)
+                weigh_values(attr, in, out, head, t, e,
+                             e + CHUNK < out->dims[0] ? e + CHUNK : out->dims[0]);
     return REF_OK;
 }
