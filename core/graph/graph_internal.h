@@ -8,6 +8,8 @@
 tn_value tni_graph_fail(tn_graph *graph, tn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+tn_value tni_graph_fail_memory(tn_graph *graph);
+
 // Whether building goes on: no error yet, not finished. Sets an error when it is finished.
 bool tni_graph_is_open(tn_graph *graph);
 

@@ -210,14 +210,22 @@ static bool infer_matmul(const tni_rule *rule)
     return true;
 }
 
+static bool need_key_type(const tni_rule *rule, const char *name, operand x)
+{
+    shape_text s;
+    return is_float(x) || tni_dtype_find(x->dtype)->block_elements > 1 ||
+           tni_rule_fail(rule, TN_E_DTYPE, "%s must be F32, F16 or a block type, it is %s", name,
+                         shown(x, &s));
+}
+
 static bool infer_attention(const tni_rule *rule)
 {
     operand q = rule->in[0], k = rule->in[1], v = rule->in[2], position = rule->in[3],
             mask = rule->in[4];
     const tnp_attention_attr *attr = rule->attr;
-    if (!need_float(rule, "q", q) || !need_index(rule, "position", position) ||
-        !need_whole(rule, "q", q, 0, 1) || !need_whole(rule, "k", k, 0, 1) ||
-        !need_whole(rule, "v", v, 0, 1))
+    if (!need_float(rule, "q", q) || !need_key_type(rule, "k", k) || !need_key_type(rule, "v", v) ||
+        !need_index(rule, "position", position) || !need_whole(rule, "q", q, 0, 1) ||
+        !need_whole(rule, "k", k, 0, 1) || !need_whole(rule, "v", v, 0, 1))
         return false;
     if (q->rank > 3 || k->rank > 3 || v->rank > 3)
         return tni_rule_fail(rule, TN_E_SHAPE, "q, k and v have at most 3 dims");

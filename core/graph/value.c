@@ -1,10 +1,11 @@
-// value.c: questions about values.
+// value.c: the layout of a value, and questions about it.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "graph/graph_internal.h"
 
 int64_t tni_value_elements(const tni_value *value)
@@ -48,6 +49,38 @@ uint32_t tni_node_reads(const tn_graph *graph, const tni_node *node, uint32_t va
 tni_source tni_storage_source(const tn_graph *graph, uint32_t storage)
 {
     return graph->values[graph->storages[storage].owner].source;
+}
+
+bool tni_value_lay_out(tn_graph *graph, tni_value *value, const char *what, uint64_t *bytes)
+{
+    const tni_dtype *type = tni_dtype_find(value->dtype);
+    char text[128];
+    if (!type) {
+        tni_graph_fail(graph, TN_E_DTYPE, "%s: %u is no element type", what, value->dtype);
+        return false;
+    }
+    for (uint32_t i = value->rank; i < TN_MAX_DIMS; i++)
+        value->dims[i] = 1;
+    if (value->dims[0] % type->block_elements) {
+        tni_graph_fail(graph, TN_E_SHAPE, "%s: %s has rows that are not whole blocks of %" PRId64,
+                       what, tni_value_text(value, text, sizeof text), type->block_elements);
+        return false;
+    }
+    uint64_t stride = type->block_bytes;
+    for (uint32_t i = 0; i < TN_MAX_DIMS; i++) {
+        value->strides[i] = (int64_t)stride;
+        int64_t count = i ? value->dims[i] : value->dims[i] / type->block_elements;
+        // A dim of 0 leaves the strides of the dims above as if it were 1: nothing is ever read
+        // through them.
+        if (value->dims[i] < 0 || !tni_mul_u64(stride, (uint64_t)(count ? count : 1), &stride) ||
+            stride > INT64_MAX) {
+            tni_graph_fail(graph, TN_E_SHAPE, "%s: %s is negative or too large", what,
+                           tni_value_text(value, text, sizeof text));
+            return false;
+        }
+    }
+    *bytes = tni_value_elements(value) ? stride : 0;
+    return true;
 }
 
 char *tni_value_text(const tni_value *value, char *text, size_t room)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/error.h"
+
 #include "base/integer.h"
 #include "graph/graph_internal.h"
 
@@ -86,7 +88,9 @@ static bool reshape(const tni_rule *rule)
     if (elements != (uint64_t)tni_value_elements(x))
         return tni_rule_fail(rule, TN_E_SHAPE, "%" PRIu64 " elements are asked of %s", elements,
                              tni_value_text(x, text, sizeof text));
-    return tni_value_lay_out(rule->graph, out, "reshape", &bytes) && carry_extents(rule, x);
+    char what[200];
+    tni_format_text(what, sizeof what, "reshape '%s'", rule->name);
+    return tni_value_lay_out(rule->graph, out, what, &bytes) && carry_extents(rule, x);
 }
 
 static bool slice(const tni_rule *rule)
