@@ -144,8 +144,7 @@ TN_API tn_value tn_graph_convert(tn_graph *graph, tn_value x, tn_dtype dtype);
 
 // Views: the result looks at the bytes of x; nothing moves.
 
-// x, contiguous, with other dims of the same product. A dim with an extent must stay whole. Since
-// 0.1
+// x, contiguous, with other dims of the same product. A dim with an extent stays whole. Since 0.1
 TN_API tn_value tn_graph_reshape(tn_graph *graph, tn_value x, uint32_t rank, const int64_t *dims);
 
 // Dim i of the result is dim axes[i] of x; axes is a permutation of 0 to rank - 1. Since 0.1

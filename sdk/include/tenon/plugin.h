@@ -95,7 +95,7 @@ typedef int32_t tnp_status;
 enum {
     TNP_OK = 0,
     TNP_E_ARG = 1,           // the caller broke a rule of this header
-    TNP_E_UNSUPPORTED = 2,   // this device cannot; never an answer to what it claimed
+    TNP_E_UNSUPPORTED = 2,   // this device cannot; never an answer to what it claimed, unless that has fields it does not know
     TNP_E_HOST_MEMORY = 3,
     TNP_E_DEVICE_MEMORY = 4,
     TNP_E_DEVICE_LOST = 5,   // sticky: every call that makes or submits something answers it from now on, pending signals fail; what gives back works, close too,
@@ -131,7 +131,7 @@ typedef struct tnp_host {    // valid until the stop of what it started returns
     uint32_t size;
     uint32_t abi;            // the newest the host speaks
     void *context;           // first argument of the calls below
-    void *(TNP_CALL *alloc)(void *context, uint64_t bytes, uint64_t alignment);   // [any] NULL when out of memory
+    void *(TNP_CALL *alloc)(void *context, uint64_t bytes, uint64_t alignment);   // [any] not cleared; NULL when out of memory
     void (TNP_CALL *free)(void *context, void *pointer);                          // [any] NULL is fine
     void (TNP_CALL *log)(void *context, int32_t level, const char *text);         // [any] 0 error 1 warning 2 info 3 debug
     const char *(TNP_CALL *setting)(void *context, const char *key);              // [any] key without the plugin's name; NULL = not set; valid until stop
@@ -182,7 +182,7 @@ typedef struct tnp_value {
     tnp_dtype dtype;
     uint32_t rank;                    // 0 (one element) to TNP_MAX_DIMS
     int64_t dims[TNP_MAX_DIMS];       // in elements, dims[0] fastest; 1 beyond rank
-    int64_t strides[TNP_MAX_DIMS];    // in bytes, >= 0; strides[0] is between blocks for block types; 0 = broadcast, never in an output
+    int64_t strides[TNP_MAX_DIMS];    // in bytes, >= 0, like offset multiples of the element's size for plain types; strides[0] is between blocks for block types; 0 = broadcast, never in an output
     uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the one-element I32 value that says how much of this dim counts in a run (0 to dim);
                                       // 0 = all. What lies beyond may be left unwritten, may hold anything, and changes nothing else.
                                       // On dims[0] of a block type: whole blocks, else TNP_E_DATA
@@ -200,7 +200,8 @@ typedef struct tnp_node {
     tnp_op op;
     uint32_t input_count, output_count;
     const uint32_t *inputs, *outputs; // indices of values in the slice; TNP_NONE = an optional input left out
-    const void *attributes;           // the op's struct of ops.def, itself beginning with its size; NULL = the op has none
+    const void *attributes;           // the op's struct of ops.h, itself beginning with its size; NULL = the op has none. An op without
+                                      // attributes accepts a struct that is zero behind its size: a later release may have given it some
     const char *name;
     // 1.0 ends here
 } tnp_node;
@@ -334,12 +335,12 @@ typedef struct tnp_import {                   // stays the caller's, and valid, 
 } tnp_import;
 enum { TNP_SEMAPHORE_HOST = 1u << 16 };       // signalled by the host, never by a queue; without it the other way round
 typedef struct tnp_semaphore_options { uint32_t size, flags; uint64_t value; } tnp_semaphore_options;
-enum { TNP_QUEUE_COMPUTE = 1, TNP_QUEUE_COPY = 2 };   // a compute queue also takes copies
+enum { TNP_QUEUE_COMPUTE = 1, TNP_QUEUE_COPY = 2 };   // a compute queue also takes copies; both can always be made
 typedef struct tnp_queue_options {            // the counts: what the queue must hold without allocating later
     uint32_t size, flags;
     uint32_t kind;
     int32_t priority;                         // 0 normal, below 0 lower
-    uint32_t pending;                         // pieces of work waiting or running; one more is TNP_E_BUSY
+    uint32_t pending;                         // pieces of work waiting or running, >= 1; one more is TNP_E_BUSY
     uint32_t points;                          // waits, and signals, of one piece of work
     uint32_t copies;                          // of one queue_copy
     uint32_t update_bytes, updates;           // of one submit
@@ -372,9 +373,10 @@ typedef struct tnp_copy {                     // host to buffer, buffer to host,
     tnp_buffer *from_buffer, *to_buffer;      // NULL = the host pointer below, touched only between the waits and the signals
     const void *from_host;                    // with neither from_buffer nor from_host: zeros
     void *to_host;
-    uint64_t from_offset, to_offset;
+    uint64_t from_offset, to_offset;          // in buffers; not looked at for a host pointer
     uint64_t bytes, rows;                     // `rows` pieces of `bytes`, both >= 1
-    uint64_t from_pitch, to_pitch;            // from the start of one row to the next
+    uint64_t from_pitch, to_pitch;            // from the start of one row to the next, >= bytes, on both sides; not looked at for one row.
+                                              // Source and target do not overlap
     // 1.0 ends here
 } tnp_copy;
 
@@ -458,7 +460,7 @@ typedef struct tnp_plugin {
     // such a thread, when it comes back, calls nothing of the host. Not for work that hangs inside host->team.        [any]
     void (TNP_CALL *abandon)(tnp_device *device);
     tnp_status (TNP_CALL *memory_info)(tnp_device *device, uint32_t memory, tnp_memory_info *info, tnp_error *err);   // [any]
-    tnp_status (TNP_CALL *link)(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err);                // [any] NULL = the host's memory
+    tnp_status (TNP_CALL *link)(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err);                // [any] NULL = the host's memory. Zeros: no link
 
     tnp_status (TNP_CALL *buffer_alloc)(tnp_device *device, const tnp_alloc *what, tnp_buffer **out, tnp_error *err);     // [any]; buffer_free
     tnp_status (TNP_CALL *buffer_import)(tnp_device *device, const tnp_import *what, tnp_buffer **out, tnp_error *err);   // [any]; optional. UNSUPPORTED: copy instead
@@ -466,7 +468,7 @@ typedef struct tnp_plugin {
     void (TNP_CALL *buffer_free)(tnp_buffer *buffer);                                                             // [any] NULL is fine; not while in use or bound
 
     tnp_status (TNP_CALL *semaphore_create)(tnp_device *device, const tnp_semaphore_options *how, tnp_semaphore **out, tnp_error *err);   // [any]; semaphore_destroy
-    void (TNP_CALL *semaphore_destroy)(tnp_semaphore *semaphore);                                                 // [any] NULL is fine; legal as soon as a wait for its last signal returns; notices lent by then still come, those not reached with TNP_E_CANCELLED
+    void (TNP_CALL *semaphore_destroy)(tnp_semaphore *semaphore);                                                 // [any] NULL is fine; legal as soon as a wait for its last signal returns, while no other call on it runs; notices lent by then still come, those not reached with TNP_E_CANCELLED
     tnp_status (TNP_CALL *semaphore_read)(tnp_semaphore *semaphore, uint64_t *value, tnp_error *err);             // [any] [run] a failed one answers its status
     tnp_status (TNP_CALL *semaphore_signal)(tnp_semaphore *semaphore, uint64_t value, tnp_error *err);            // [any] [run] TNP_SEMAPHORE_HOST only; reached already, or failed: TNP_OK, changes nothing
     // For good: values not reached never are; who waits for them gets `why` and `text`; work that waits is let go when its turn in its queue
@@ -478,7 +480,7 @@ typedef struct tnp_plugin {
 
     tnp_status (TNP_CALL *queue_create)(tnp_device *device, const tnp_queue_options *how, tnp_queue **out, tnp_error *err);   // [any]; queue_destroy
     void (TNP_CALL *queue_destroy)(tnp_queue *queue);                                                             // [queue] fails what has not started, waits for what runs
-    // Both return without waiting for the waits. All or none is taken; more than the queue was made for is TNP_E_ARG, not BUSY. Copies of one
+    // Both return without waiting for the waits. `sync` is never NULL, a count is >= 1. All or none is taken; more than the queue was made for is TNP_E_ARG, not BUSY. Copies of one
     // call may run in any order or at once.                                              [queue] [run]
     tnp_status (TNP_CALL *queue_copy)(tnp_queue *queue, const tnp_copy *const *copies, uint32_t count, const tnp_sync *sync, tnp_error *err);
     tnp_status (TNP_CALL *queue_submit)(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count, tnp_error *err);

@@ -1,0 +1,67 @@
+# The sdk as a plugin author has it: an installed prefix and nothing else of Tenon. TENON is the command, BUILD and SOURCE
+# the folders of the build and of the source; CC, CXX, GENERATOR those of the build.
+
+bats_require_minimum_version 1.5.0
+
+# clean COMMAND…: with nothing of this environment but where programs are.
+clean() { env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C "$@"; }
+
+# build NAME: a copy of a plugin's folder, built alone.
+build() {
+    clean cmake -S "$1" -B "$1/build" -G "$GENERATOR" "-DCMAKE_C_COMPILER=$CC" -DCMAKE_BUILD_TYPE=Release \
+        "-DCMAKE_PREFIX_PATH=$PREFIX" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_C_FLAGS=-Werror >&2
+    clean cmake --build "$1/build" --parallel 2 >&2
+}
+
+setup_file() {
+    export PREFIX=$BATS_FILE_TMPDIR/moved
+    cd "$BATS_FILE_TMPDIR"
+    cmake --install "$BUILD" --component sdk --prefix "$BATS_FILE_TMPDIR/installed" >&2
+    mv installed moved   # a package may be unpacked anywhere
+    cp -r moved/share/tenon/sdk/template template
+    cp -r "$SOURCE/plugins/cpu" cpu
+    build template
+    build cpu
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+@test "only the prefix is used" {
+    for name in template cpu; do
+        run -1 grep -F -e "-I$SOURCE" -e "-isystem $SOURCE" "$name/build/compile_commands.json"
+    done
+}
+
+@test "each plugin exports one symbol, and needs the system's libraries only" {
+    for file in template/build/template.so cpu/build/cpu.so; do
+        run -0 nm -D --defined-only --format=posix "$file"
+        [ "${#lines[@]}" -eq 1 ]
+        [[ ${lines[0]} == "tenon_plugin_query T "* ]]
+        run -0 nm -D --undefined-only --format=posix "$file"
+        for line in "${lines[@]}"; do   # of glibc, or weak: what the compiler's startup code looks for
+            [[ $line == *@GLIBC_* || $line == *" w"* ]] || { echo "$file needs $line" >&2; return 1; }
+        done
+        run -0 readelf --dynamic --wide "$file"
+        for line in "${lines[@]}"; do
+            [[ $line != *"(NEEDED)"* || $line =~ \[(libc|libm|libpthread|ld-linux.*)\.so ]] ||
+                { echo "$file: $line" >&2; return 1; }
+        done
+    done
+}
+
+@test "the header compiles alone, as C11 and as C++11 and C++17" {
+    printf '#include <tenon/plugin.h>\n' > alone.c
+    cp alone.c alone.cpp
+    clean "$CC" -std=c11 -Wall -Wextra -Wpadded -pedantic -Werror -I"$PREFIX/include" -fsyntax-only alone.c
+    [ -n "$CXX" ] || skip "no C++ compiler"
+    for standard in c++11 c++17; do
+        clean "$CXX" "-std=$standard" -Wall -Wextra -pedantic -Werror -I"$PREFIX/include" -fsyntax-only alone.cpp
+    done
+}
+
+@test "the command loads the template" {
+    run -0 env -i HOME=/nonexistent "$TENON" plugins --plugin template/build/template.so --why
+    [[ $output == *"template "*" ABI 1.0  1 device "*"/template/build/template.so"* ]]
+    run -0 env -i HOME=/nonexistent "$TENON" devices --plugin template/build/template.so
+    [[ $output == *template0* ]]
+}
