@@ -124,8 +124,10 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err)
             state->place = 0;
         if (state->bytes == 0)
             continue;
-        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes,
-                                             state->name, &state->buffer, &state->map, err);
+        char what[200];
+        tni_format_text(what, sizeof what, "state '%s'", state->name);
+        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes, what,
+                                             &state->buffer, &state->map, err);
         if (status != TN_OK)
             return status;
     }

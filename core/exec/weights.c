@@ -65,7 +65,9 @@ static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const
                          tnp_buffer **out_buffer, tn_error *err)
 {
     void *map;
-    tn_status status = tni_lane_allocate(lane, bytes, name, out_buffer, &map, err);
+    char what[200];
+    tni_format_text(what, sizeof what, "weight '%s'", name);
+    tn_status status = tni_lane_allocate(lane, bytes, what, out_buffer, &map, err);
     if (status != TN_OK)
         return status;
     if (map) {

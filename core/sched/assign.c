@@ -26,6 +26,8 @@ typedef struct assigning {
     uint32_t *next_claim;    // by claim: the next with the same first node; TNP_NONE ends
     uint32_t *first_claim;   // by node
     double *single_ns;       // by node: cheapest claim on it alone
+    uint64_t *takes_alone;   // by node: places with a claim on it alone
+    uint64_t *takes;         // by node: places with any claim on it
     uint64_t *may_hold;      // by storage: places that may touch it
     uint64_t *holds;         // by storage: places where its bytes are
     bool *is_kept;           // by storage: a state, or written through: it stays on one place
@@ -52,6 +54,10 @@ static void index_claims(assigning *a)
         a->next_claim[c] = TNP_NONE;
         if (claim->node_count > 1 && a->request->single_nodes_only)
             continue;
+        for (uint32_t i = 0; i < claim->node_count; i++)
+            a->takes[claim->nodes[i]] |= UINT64_C(1) << claim->place;
+        if (claim->node_count == 1)
+            a->takes_alone[first] |= UINT64_C(1) << claim->place;
         if (claim->node_count == 1 && claim->cost_ns < a->single_ns[first])
             a->single_ns[first] = claim->cost_ns;
         a->next_claim[c] = a->first_claim[first];
@@ -60,8 +66,8 @@ static void index_claims(assigning *a)
 }
 
 // Storages that the caller pins, states, and what is written through: every node that touches one
-// must run where it is. Claims that begin at another node do not count: what only a fusion takes is
-// no reason to move a state.
+// must run where it is. Fusions count only where no device takes the node alone: whether one can be
+// chosen depends on its other nodes.
 static void pin_storages(assigning *a)
 {
     const tn_graph *graph = a->graph;
@@ -76,9 +82,8 @@ static void pin_storages(assigning *a)
             a->is_kept[out->storage] = true;
     }
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint64_t takers = 0;
-        for (uint32_t c = a->first_claim[n]; c != TNP_NONE; c = a->next_claim[c])
-            takers |= UINT64_C(1) << a->answers->claims[c].place;
+        uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];
+
         uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
         for (uint32_t i = 0; i < count; i++)
             if (a->is_kept[graph->values[values[i]].storage])
@@ -193,12 +198,15 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
                                            sizeof *a.next_claim),
         .first_claim = tni_arena_take_array(arena, graph->node_count, sizeof *a.first_claim),
         .single_ns = tni_arena_take_array(arena, graph->node_count, sizeof *a.single_ns),
+        .takes_alone = tni_arena_take_array(arena, graph->node_count, sizeof *a.takes_alone),
+        .takes = tni_arena_take_array(arena, graph->node_count, sizeof *a.takes),
         .may_hold = tni_arena_take_array(arena, graph->storage_count, sizeof *a.may_hold),
         .holds = tni_arena_take_array(arena, graph->storage_count, sizeof *a.holds),
         .is_kept = tni_arena_take_array(arena, graph->storage_count, sizeof *a.is_kept),
         .chosen = chosen,
     };
-    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.may_hold || !a.holds || !a.is_kept)
+    if (!a.next_claim || !a.first_claim || !a.single_ns || !a.takes_alone || !a.takes ||
+        !a.may_hold || !a.holds || !a.is_kept)
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes",
                         graph->node_count);
     index_claims(&a);

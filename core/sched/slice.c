@@ -25,6 +25,7 @@ typedef struct builder {
     uint64_t at_submit_bytes;
     tnp_value *values;
     tnp_storage *storages;
+    bool *is_written;   // by storage of the slice
 } builder;
 
 static void take_storage(builder *b, uint32_t storage)
@@ -138,17 +139,14 @@ static void find_leaving(builder *b)
             mark_leaving(b, reads[i]);
         mark_leaving(b, node->output);
     }
-    // Constants, inputs and states that are only read do not leave: their bytes are as before.
-    for (uint32_t i = 0; i < b->made->slice.storage_count; i++) {
-        tni_source source = tni_storage_source(graph, b->made->graph_storage[i]);
-        bool is_written = source == TNI_MADE;
-        for (uint32_t n = 0; n < b->made->slice.node_count && source == TNI_STATE && !is_written;
-             n++)
-            is_written = graph->values[graph->nodes[b->made->graph_node[n]].output].storage ==
-                         b->made->graph_storage[i];
-        if (!is_written)
-            b->storages[i].flags &= ~(uint32_t)TNP_STORAGE_LEAVES;
+    // What is only read does not leave: its bytes are as before.
+    for (uint32_t n = 0; n < b->made->slice.node_count; n++) {
+        const tni_value *out = &graph->values[graph->nodes[b->made->graph_node[n]].output];
+        b->is_written[b->made->slice_storage[out->storage]] = true;
     }
+    for (uint32_t i = 0; i < b->made->slice.storage_count; i++)
+        if (!b->is_written[i])
+            b->storages[i].flags &= ~(uint32_t)TNP_STORAGE_LEAVES;
 }
 
 tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
@@ -168,6 +166,7 @@ tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t 
         .at_submit_bytes = at_submit_bytes,
         .values = tni_arena_take_array(arena, graph->value_count, sizeof *b.values),
         .storages = tni_arena_take_array(arena, graph->storage_count, sizeof *b.storages),
+        .is_written = tni_arena_take_array(arena, graph->storage_count, sizeof *b.is_written),
     };
     tnp_node *slice_nodes = tni_arena_take_array(arena, node_count, sizeof *slice_nodes);
     const tnp_value **values = tni_arena_take_array(arena, graph->value_count, sizeof *values);
@@ -175,8 +174,8 @@ tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t 
                                                         sizeof *storages);
     const tnp_node **node_pointers = tni_arena_take_array(arena, node_count, sizeof *node_pointers);
     bool is_made = out->graph_value && out->graph_storage && out->graph_node && out->slice_value &&
-                   out->slice_storage && out->slice_node && b.values && b.storages && slice_nodes &&
-                   values && storages && node_pointers;
+                   out->slice_storage && out->slice_node && b.values && b.storages &&
+                   b.is_written && slice_nodes && values && storages && node_pointers;
     if (is_made) {
         out->slice.node_count = node_count;
         for (uint32_t i = 0; i < node_count; i++)

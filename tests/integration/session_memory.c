@@ -1,0 +1,296 @@
+// What a session needs: bytes taken in place, the report, the plan in words, limits of a memory,
+// and compiling again and again.
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session_rig.h"
+
+static tn_runtime *runtime;
+
+static int make_runtime(void **state)
+{
+    (void)state;
+    runtime = rig_runtime(
+        true, (const char *[]){ "plugin.partial.memory=1000", "plugin.partial.largest=600", NULL });
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    (void)state;
+    tn_runtime_destroy(runtime);
+    return 0;
+}
+
+static tn_memory_report report_of(tn_graph *graph)
+{
+    tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                      (const char *[]){ "cpu0", NULL });
+    tn_memory_report report = rig_memory(session);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+    return report;
+}
+
+// Row 24: scale(reshape(tanh(x))) of 32,768 floats: the input and one value, not two.
+static void a_value_is_overwritten_in_place_through_a_view(void **state)
+{
+    (void)state;
+    enum { BYTES = 32768 * 4 };
+    tn_graph *graph = rig_graph();
+    tn_value y = rig_op(graph, TNP_OP_TANH, rig_input(graph, "x", 1, 32768, 0, 0));
+    rig_finish(graph,
+               tn_graph_scale(graph, tn_graph_reshape(graph, y, 2, (int64_t[]){ 128, 256 }), 2));
+    tn_memory_report report = report_of(graph);
+    assert_int_equal(report.arena_bytes, 2 * BYTES);
+    assert_int_equal(report.unshared_bytes, 3 * BYTES);
+}
+
+static void what_is_read_otherwise_is_not_overwritten(void **state)
+{
+    (void)state;
+    enum { BYTES = 4096 };
+    static const struct {
+        const char *says;
+        uint64_t values;   // alive at most, beside the input
+    } cases[] = { { "a later reader", 2 },
+                  { "an output", 2 },
+                  { "another view in the same op", 2 },
+                  { "nothing of this", 1 } };
+    for (int i = 0; i < 4; i++) {
+        tn_graph *graph = rig_graph();
+        tn_value x = rig_input(graph, "x", 2, 32, 32, 0), y = rig_op(graph, TNP_OP_TANH, x), z;
+        if (i == 0) {
+            z = tn_graph_mul(graph, tn_graph_scale(graph, y, 2), y);
+        } else if (i == 1) {
+            tn_graph_output(graph, "y", y);
+            z = tn_graph_scale(graph, y, 2);
+        } else if (i == 2) {
+            z = tn_graph_add(graph, y, tn_graph_permute(graph, y, 2, (uint32_t[]){ 1, 0 }));
+        } else {
+            z = tn_graph_scale(graph, y, 2);
+        }
+        rig_finish(graph, z);
+        tn_memory_report report = report_of(graph);
+        if (report.arena_bytes != (1 + cases[i].values) * BYTES)
+            fail_msg("%s: %" PRIu64 " bytes", cases[i].says, report.arena_bytes);
+    }
+}
+
+static void the_report_adds_up(void **state)
+{
+    (void)state;
+    static const float weight[64];
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 2, 8, 5, 0);
+    tn_value w = tn_graph_weight(graph, "w", TN_DTYPE_F32, 2, (int64_t[]){ 8, 8 }, weight,
+                                 sizeof weight);
+    tn_value s = tn_graph_state(graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 8, 100 });
+    tn_value index = tn_graph_input(graph, "i", TN_DTYPE_I32, 1, (int64_t[]){ 5 });
+    tn_value y = x;
+    for (int i = 0; i < 10; i++)
+        y = tn_graph_add(graph, tn_graph_matmul(graph, y, w), x);
+    tn_graph_set_rows(graph, s, y, index);
+    rig_finish(graph, y);
+    tn_memory_report report = report_of(graph);
+    assert_int_equal(report.size, sizeof report);
+    assert_int_equal(report.segment_count, 1);
+    assert_int_equal(report.state_bytes, 3200);
+    assert_int_equal(report.weight_mapped_bytes + report.weight_copied_bytes,
+                     sizeof weight);   // once
+    assert_true(report.arena_bytes >= report.arena_bound_bytes);
+    assert_true(report.arena_bound_bytes > 0);
+    assert_true(report.unshared_bytes > 3 * report.arena_bytes);
+    tn_memory_report small = { .size = offsetof(tn_memory_report, state_bytes), .state_bytes = 77 };
+    graph = rig_graph();
+    rig_finish(graph, rig_op(graph, TNP_OP_NEG, rig_input(graph, "x", 1, 4, 0, 0)));
+    tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1, NULL);
+    tn_session_memory(session, &small);   // only what there is room for
+    assert_int_equal(small.state_bytes, 77);
+    assert_true(small.arena_bytes > 0);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+}
+
+static void the_plan_is_told_in_words(void **state)
+{
+    (void)state;
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 1, 4, 0, 0);
+    tn_value s = tn_graph_state(graph, "a state", TN_DTYPE_F32, 1, (int64_t[]){ 4 });
+    rig_finish(graph, tn_graph_add(graph, rig_op(graph, TNP_OP_NEG, x), s));
+    tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                      (const char *[]){ "cpu0", NULL });
+    const char *text = rig_explain(session);
+    static const char *const parts[] = { "graph 0: 2 nodes in 1 segments, 0 copies",
+                                         "segment 0 on cpu0: units 0 to 1", "cpu0: arena of ",
+                                         "state 'a state' on cpu0: 16 bytes" };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("\"%s\" does not say \"%s\"", text, parts[i]);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+}
+
+// Rows 2 and 9: 1,000 bytes are free, 600 in one buffer.
+static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        int64_t floats, state_floats;
+        const char *words[2];   // NULL = it fits
+    } cases[] = {
+        { "what fits", 64, 64, { NULL, NULL } },
+        { "a state larger than a buffer", 16, 151, { "'big'", "600" } },
+        { "as large as a buffer", 16, 150, { NULL, NULL } },
+        { "an arena larger than a buffer", 80, 4, { "arena", "600" } },
+        { "both fit, together they do not", 70, 148, { "1000 are free", "bytes are needed" } },
+        { "far too much", 1 << 20, 1 << 20, { "1000 are free", "12582912 bytes are needed" } },
+    };
+    tn_graph *small = rig_graph();
+    rig_finish(small, rig_op(small, TNP_OP_NEG, rig_input(small, "x", 1, 4, 0, 0)));
+    tn_session *first = rig_session(runtime, (const tn_graph *[]){ small }, 1,
+                                    (const char *[]){ "partial0", NULL });
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_graph *graph = rig_graph();
+        tn_value s = tn_graph_state(graph, "big", TN_DTYPE_F32, 1, &cases[i].state_floats);
+        tn_value y = tn_graph_add(
+            graph, rig_op(graph, TNP_OP_NEG, rig_input(graph, "x", 1, cases[i].floats, 0, 0)),
+            tn_graph_slice(graph, s, 0, 0, 1));
+        rig_finish(graph, y);
+        tn_device *devices[] = { rig_device(runtime, "partial0") };
+        tn_session_options options = { .size = sizeof options,
+                                       .device_count = 1,
+                                       .devices = devices };
+        tn_session *session = NULL;
+        tn_error err = { 0 };
+        tn_status status = tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options,
+                                             &session, &err);
+        if (status != (cases[i].words[0] ? TN_E_DEVICE_MEMORY : TN_OK))
+            fail_msg("%s: %s %s", cases[i].says, tn_status_name(status), err.text);
+        for (int k = 0; k < 2 && cases[i].words[k]; k++)
+            if (!strstr(err.text, cases[i].words[k]) || !strstr(err.text, "partial0: "))
+                fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].says, err.text,
+                         cases[i].words[k]);
+        tn_session_destroy(session);
+        tn_graph_destroy(graph);
+        float got[4];   // the one that was there still runs
+        rig_run(first, 0, small, "x", (float[]){ 1, 2, 3, 4 }, (size_t)16, NULL);
+        rig_read(first, 0, small, "out", got, sizeof got);
+        assert_memory_equal(got, ((float[]){ -1, -2, -3, -4 }), sizeof got);
+    }
+    tn_session_destroy(first);
+    tn_graph_destroy(small);
+}
+
+// --------------------------------------------------------------------------------- again and again
+
+typedef struct counting {   // of bytes too, which each piece has in front
+    tn_allocator allocator;
+    int64_t bytes, most, pieces;
+} counting;
+
+static void *counting_take(void *context, size_t bytes, size_t alignment_bytes)
+{
+    counting *c = context;
+    size_t front = alignment_bytes < 16 ? 16 : alignment_bytes;
+    size_t total = (front + bytes + front - 1) / front * front;
+    char *pointer = aligned_alloc(front, total);
+    if (!pointer)
+        return NULL;
+    memcpy(pointer + front - 16, &bytes, sizeof bytes);
+    memcpy(pointer + front - 8, &front, sizeof front);
+    c->pieces++;
+    c->bytes += (int64_t)bytes;
+    c->most = c->bytes > c->most ? c->bytes : c->most;
+    return pointer + front;
+}
+
+static void counting_give(void *context, void *pointer)
+{
+    counting *c = context;
+    size_t bytes, front;
+    if (!pointer)
+        return;
+    memcpy(&bytes, (char *)pointer - 16, sizeof bytes);
+    memcpy(&front, (char *)pointer - 8, sizeof front);
+    c->pieces--;
+    c->bytes -= (int64_t)bytes;
+    free((char *)pointer - front);
+}
+
+// Row 11: the same plan, the same bytes, no growth, of everything that libtenon and the plugin
+// take.
+static void a_graph_is_compiled_and_dropped_a_thousand_times_without_growth(void **state)
+{
+    (void)state;
+    counting c = { .allocator = { &c, counting_take, counting_give } };
+    static const char *const paths[] = { CPU_PLUGIN_PATH };
+    tn_runtime_options options = { .size = sizeof options,
+                                   .threads = 1,
+                                   .plugin_paths = paths,
+                                   .plugin_path_count = 1,
+                                   .allocator = &c.allocator };
+    tn_runtime *own = NULL;
+    tn_graph *graph = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(tn_runtime_create(&options, &own, &err), TN_OK);
+    assert_int_equal(tn_graph_create(&c.allocator, &graph, &err), TN_OK);
+    static const float weight[16];
+    tn_value w = tn_graph_weight(graph, "w", TN_DTYPE_F32, 2, (int64_t[]){ 4, 4 }, weight,
+                                 sizeof weight);
+    tn_value s = tn_graph_state(graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 2 });
+    tn_value y = rig_input(graph, "x", 2, 4, 2, 0);
+    for (int i = 0; i < 5; i++)
+        y = tn_graph_add(graph, tn_graph_matmul(graph, y, w), s);
+    rig_finish(graph, y);
+    int64_t bytes = 0, most = 0, pieces = 0;
+    char first[4096] = "";
+    for (int i = 0; i < 1000; i++) {
+        tn_session *session = NULL;
+        c.most = c.bytes;
+        assert_int_equal(
+            tn_session_create(own, (const tn_graph *[]){ graph }, 1, NULL, &session, &err), TN_OK);
+        if (i % 100 == 0) {
+            rig_run(session, 0, graph, NULL);
+            const char *text = rig_explain(session);
+            if (i == 0)
+                snprintf(first, sizeof first, "%s", text);
+            assert_string_equal(text, first);
+        }
+        int64_t now = c.most;
+        tn_session_destroy(session);
+        if (i == 1)   // the first opens the device
+            bytes = c.bytes, most = now, pieces = c.pieces;
+        if (i > 1 && (c.bytes != bytes || c.pieces != pieces || now != most))
+            fail_msg("round %d: %lld bytes in %lld pieces, at most %lld; at first %lld, %lld, %lld",
+                     i, (long long)c.bytes, (long long)c.pieces, (long long)now, (long long)bytes,
+                     (long long)pieces, (long long)most);
+    }
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(own);
+    assert_int_equal(c.pieces, 0);
+    assert_int_equal(c.bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_is_overwritten_in_place_through_a_view),
+        cmocka_unit_test(what_is_read_otherwise_is_not_overwritten),
+        cmocka_unit_test(the_report_adds_up),
+        cmocka_unit_test(the_plan_is_told_in_words),
+        cmocka_unit_test(what_a_memory_does_not_hold_is_refused_with_the_numbers),
+        cmocka_unit_test(a_graph_is_compiled_and_dropped_a_thousand_times_without_growth),
+    };
+    return cmocka_run_group_tests(tests, make_runtime, drop_runtime);
+}

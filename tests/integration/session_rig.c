@@ -1,0 +1,158 @@
+#include "session_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char log_text[8192];
+static char explained[16384];
+
+static void keep_line(void *context, int32_t level, const char *text)
+{
+    size_t used = strlen(log_text);
+    (void)context;
+    if (level <= TN_LOG_WARNING)
+        snprintf(log_text + used, sizeof log_text - used, "%s\n", text);
+}
+
+const char *rig_log(void)
+{
+    return log_text;
+}
+
+tn_runtime *rig_runtime(bool with_partial, const char *const *settings)
+{
+    static const char *const paths[] = { CPU_PLUGIN_PATH, PARTIAL_PLUGIN_PATH };
+    const char *all[16] = { "plugin.cpu.activations=f32", "plugin.partial.activations=f32" };
+    tn_runtime_options options = { .size = sizeof options,
+                                   .threads = 1,
+                                   .plugin_paths = paths,
+                                   .plugin_path_count = with_partial ? 2 : 1,
+                                   .settings = all,
+                                   .setting_count = 2,
+                                   .log = keep_line };
+    tn_runtime *runtime = NULL;
+    tn_error err = { 0 };
+    for (; settings && *settings; settings++)
+        if (strncmp(*settings, "threads=", 8) == 0)
+            options.threads = (uint32_t)strtoul(*settings + 8, NULL, 10);
+        else
+            all[options.setting_count++] = *settings;
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    unsetenv("TENON_PLUGIN_PATH");
+    log_text[0] = 0;
+    if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    return runtime;
+}
+
+tn_device *rig_device(tn_runtime *runtime, const char *name)
+{
+    tn_device *device = tn_runtime_find_device(runtime, name);
+    if (!device)
+        fail_msg("no device is named %s", name);
+    return device;
+}
+
+tn_session *rig_session(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t count,
+                        const char *const *devices)
+{
+    tn_device *list[8];
+    tn_session_options options = { .size = sizeof options, .devices = list };
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    for (; devices && devices[options.device_count]; options.device_count++)
+        list[options.device_count] = rig_device(runtime, devices[options.device_count]);
+    if (tn_session_create(runtime, graphs, count, &options, &session, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+tn_graph *rig_graph(void)
+{
+    tn_graph *graph = NULL;
+    if (tn_graph_create(NULL, &graph, NULL) != TN_OK)
+        fail_msg("no memory for a graph");
+    return graph;
+}
+
+tn_value rig_input(tn_graph *graph, const char *name, uint32_t rank, int64_t d0, int64_t d1,
+                   int64_t d2)
+{
+    return tn_graph_input(graph, name, TN_DTYPE_F32, rank, (int64_t[]){ d0, d1, d2 });
+}
+
+tn_value rig_op(tn_graph *graph, tnp_op op, tn_value x)
+{
+    return tn_graph_op(graph, op, NULL, &x, 1, NULL);
+}
+
+void rig_finish(tn_graph *graph, tn_value out)
+{
+    tn_error err = { 0 };
+    tn_graph_output(graph, "out", out);
+    if (tn_graph_finish(graph, &err) != TN_OK)
+        fail_msg("%s", err.text);
+}
+
+void rig_run(tn_session *session, uint32_t number, const tn_graph *graph, ...)
+{
+    tn_feed feeds[64];
+    uint32_t count = 0;
+    va_list arguments;
+    va_start(arguments, graph);
+    for (const char *name; (name = va_arg(arguments, const char *));) {
+        feeds[count].input = tn_graph_find(graph, name);
+        feeds[count].data = va_arg(arguments, const void *);
+        feeds[count++].bytes = va_arg(arguments, size_t);
+    }
+    va_end(arguments);
+    tn_error err = { 0 };
+    if (tn_session_run(session, number, feeds, count, &err) != TN_OK)
+        fail_msg("%s", err.text);
+}
+
+void rig_read(tn_session *session, uint32_t number, const tn_graph *graph, const char *name,
+              void *to, uint64_t bytes)
+{
+    tn_error err = { 0 };
+    if (tn_session_read(session, number, tn_graph_find(graph, name), to, bytes, &err) != TN_OK)
+        fail_msg("%s", err.text);
+}
+
+void rig_fill(float *to, size_t count, uint32_t seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        to[i] = (float)(int32_t)seed / 2147483648.0f;
+    }
+}
+
+static void append(void *context, const char *text, size_t bytes)
+{
+    size_t *used = context;
+    size_t room = sizeof explained - 1 - *used;
+    memcpy(explained + *used, text, bytes < room ? bytes : room);
+    *used += bytes < room ? bytes : room;
+    explained[*used] = 0;
+}
+
+const char *rig_explain(const tn_session *session)
+{
+    size_t used = 0;
+    explained[0] = 0;
+    tn_session_explain(session, &(tn_sink){ &used, append });
+    return explained;
+}
+
+tn_memory_report rig_memory(const tn_session *session)
+{
+    tn_memory_report report = { .size = sizeof report };
+    tn_session_memory(session, &report);
+    return report;
+}

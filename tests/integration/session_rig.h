@@ -1,0 +1,38 @@
+// session_rig.h: runtimes on the CPU plugin and on the partial one, graphs of F32 values, and runs
+// of them. What fails fails the test (CMocka).
+#ifndef SESSION_RIG_H
+#define SESSION_RIG_H
+
+#include <tenon/session.h>
+
+// Settings end with NULL; without any: one thread, plain activations. The device "partial0" is
+// there when `with_partial` is.
+tn_runtime *rig_runtime(bool with_partial, const char *const *settings);
+// All lines that were logged since the runtime before was made, "" = none.
+const char *rig_log(void);
+
+tn_device *rig_device(tn_runtime *runtime, const char *name);
+
+// A session of graphs on the devices named, up to NULL; none = the default.
+tn_session *rig_session(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t count,
+                        const char *const *devices);
+
+tn_graph *rig_graph(void);
+tn_value rig_input(tn_graph *graph, const char *name, uint32_t rank, int64_t d0, int64_t d1,
+                   int64_t d2);
+tn_value rig_op(tn_graph *graph, tnp_op op, tn_value x);
+void rig_finish(tn_graph *graph, tn_value out);   // as the output "out"
+
+// Feeds are names and floats, up to NULL: rig_run(session, 0, graph, "x", x, sizeof x, NULL).
+void rig_run(tn_session *session, uint32_t number, const tn_graph *graph, ...);
+void rig_read(tn_session *session, uint32_t number, const tn_graph *graph, const char *name,
+              void *to, uint64_t bytes);
+
+// The same floats every time, between -1 and 1.
+void rig_fill(float *to, size_t count, uint32_t seed);
+
+// The text of tn_session_explain, until the next call.
+const char *rig_explain(const tn_session *session);
+tn_memory_report rig_memory(const tn_session *session);
+
+#endif

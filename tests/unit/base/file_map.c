@@ -1,0 +1,205 @@
+// A file in memory: mapped or read, and everything that is no regular file refused without waiting.
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file_map.h"
+#include "base/macros.h"
+#include "failing_alloc.h"
+#include "folder.h"
+
+static test_folder folder;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    test_folder_make(&folder);
+    alarm(20);   // what waits for a FIFO would wait for ever
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    test_folder_remove(&folder);
+    return 0;
+}
+
+static void a_file_is_there_whole_mapped_or_read(void **state)
+{
+    (void)state;
+    enum { BYTES = 100001 };
+    unsigned char *bytes = malloc(BYTES);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 256);
+    test_folder_write(&folder, "file", bytes, BYTES);
+    for (int read = 0; read < 2; read++) {
+        failing_alloc failing;
+        failing_alloc_init(&failing, 0);
+        tni_file_map map;
+        tn_error err;
+        assert_int_equal(tni_file_map_open(&map, test_folder_path(&folder, "file"), read, 0,
+                                           &failing.allocator, &err),
+                         TN_OK);
+        assert_int_equal(map.bytes, BYTES);
+        assert_int_equal(map.is_mapped, !read);
+        assert_memory_equal(map.data, bytes, BYTES);
+        assert_int_equal(failing.alive, read);
+        tni_file_map_close(&map);
+        assert_null(map.data);
+        tni_file_map_close(&map);   // twice is fine
+        assert_int_equal(failing.alive, 0);
+    }
+    free(bytes);
+}
+
+static void an_empty_file_has_no_bytes(void **state)
+{
+    (void)state;
+    test_folder_text(&folder, "empty", "");
+    for (int read = 0; read < 2; read++) {
+        tni_file_map map;
+        assert_int_equal(
+            tni_file_map_open(&map, test_folder_path(&folder, "empty"), read, 1, NULL, NULL),
+            TN_OK);
+        assert_null(map.data);
+        assert_int_equal(map.bytes, 0);
+        tni_file_map_close(&map);
+    }
+    tni_file_map zeroed = { .bytes = 0 };
+    tni_file_map_close(&zeroed);
+}
+
+static void a_ceiling_is_kept(void **state)
+{
+    (void)state;
+    test_folder_text(&folder, "ten", "0123456789");
+    static const struct {
+        uint64_t max_bytes;
+        tn_status status;
+    } cases[] = { { 0, TN_OK }, { 11, TN_OK }, { 10, TN_OK }, { 9, TN_E_FILE }, { 1, TN_E_FILE } };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++)
+        for (int read = 0; read < 2; read++) {
+            tni_file_map map;
+            tn_error err = { 0 };
+            tn_status status = tni_file_map_open(&map, test_folder_path(&folder, "ten"), read,
+                                                 cases[i].max_bytes, NULL, &err);
+            assert_int_equal(status, cases[i].status);
+            if (status != TN_OK) {
+                assert_non_null(strstr(err.text, "has 10 bytes"));
+                assert_null(map.data);
+            }
+            tni_file_map_close(&map);
+        }
+}
+
+static void what_is_no_regular_file_is_refused_at_once(void **state)
+{
+    (void)state;
+    test_folder_sub(&folder, "sub");
+    assert_int_equal(mkfifo(test_folder_path(&folder, "fifo"), 0600), 0);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int made = socket(AF_UNIX, SOCK_STREAM, 0);
+    strncpy(address.sun_path, test_folder_path(&folder, "socket"), sizeof address.sun_path - 1);
+    assert_int_equal(bind(made, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(symlink("loop", test_folder_path(&folder, "loop")), 0);
+    assert_int_equal(symlink("sub", test_folder_path(&folder, "link")), 0);
+    static const struct {
+        const char *path;   // in the folder, unless it begins with a slash
+        const char *says;
+    } cases[] = {
+        { "missing", "No such file" },
+        { "no/such/folder", "No such file" },
+        { "sub", "is a folder" },
+        { "link", "is a folder" },
+        { "fifo", "device, socket or pipe" },
+        { "socket", "device, socket or pipe" },
+        { "loop", "symbolic links" },
+        { "/dev/zero", "device, socket or pipe" },
+        { "/dev/null", "device, socket or pipe" },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        const char *path = *cases[i].path == '/' ? cases[i].path
+                                                 : test_folder_path(&folder, cases[i].path);
+        for (int read = 0; read < 2; read++) {
+            tni_file_map map;
+            tn_error err = { 0 };
+            assert_int_equal(tni_file_map_open(&map, path, read, 0, NULL, &err), TN_E_FILE);
+            if (!strstr(err.text, path) || !strstr(err.text, cases[i].says))
+                fail_msg("%s: \"%s\" does not say \"%s\"", path, err.text, cases[i].says);
+            assert_null(map.data);
+            tni_file_map_close(&map);
+        }
+    }
+    close(made);
+}
+
+static void a_file_that_does_not_fit_into_memory_is_a_status(void **state)
+{
+    (void)state;
+    test_folder_text(&folder, "small", "abc");
+    failing_alloc failing;
+    failing_alloc_init(&failing, 1);
+    tni_file_map map;
+    tn_error err = { 0 };
+    assert_int_equal(tni_file_map_open(&map, test_folder_path(&folder, "small"), true, 0,
+                                       &failing.allocator, &err),
+                     TN_E_HOST_MEMORY);
+    tni_file_map_close(&map);
+
+    // Sparse, eight terabytes: the ceiling is looked at before anything is allocated.
+    int file = open(test_folder_path(&folder, "huge"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    bool is_made = ftruncate(file, (off_t)1 << 43) == 0;   // not on every file system
+    close(file);
+    if (is_made) {
+        assert_int_equal(
+            tni_file_map_open(&map, test_folder_path(&folder, "huge"), true, 1 << 20, NULL, &err),
+            TN_E_FILE);
+        tni_file_map_close(&map);
+    }
+}
+
+// No descriptor stays open, whatever came of it.
+static void no_descriptor_is_left(void **state)
+{
+    (void)state;
+    test_folder_text(&folder, "one", "1");
+    int before = dup(0);
+    close(before);
+    for (int i = 0; i < 100; i++) {
+        tni_file_map map;
+        const char *names[] = { "one", "missing", "sub", "one" };
+        tn_status status = tni_file_map_open(&map, test_folder_path(&folder, names[i % 4]), i % 2,
+                                             (uint64_t)(i % 3), NULL, NULL);
+        (void)status;
+        tni_file_map_close(&map);
+    }
+    int after = dup(0);
+    close(after);
+    assert_int_equal(after, before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_there_whole_mapped_or_read),
+        cmocka_unit_test(an_empty_file_has_no_bytes),
+        cmocka_unit_test(a_ceiling_is_kept),
+        cmocka_unit_test(what_is_no_regular_file_is_refused_at_once),
+        cmocka_unit_test(a_file_that_does_not_fit_into_memory_is_a_status),
+        cmocka_unit_test(no_descriptor_is_left),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

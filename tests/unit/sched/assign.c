@@ -1,0 +1,257 @@
+// Which claim gets each node: fusions where they are cheaper, states on one device, and words for
+// what no device takes.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "sched_test.h"
+
+static rig r;
+
+static int begin(void **state)
+{
+    (void)state;
+    rig_begin(&r, 2);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rig_end(&r);
+    return 0;
+}
+
+static tn_value chain(tn_value x, const tnp_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        x = rig_op(&r, ops[i], x);
+    return x;
+}
+
+// ----------------------------------------------------------------------------------------- fusions
+
+static void a_fusion_is_chosen_when_it_is_cheaper_than_its_parts(void **state)
+{
+    (void)state;
+    static const tnp_op ops[] = { TNP_OP_NEG, TNP_OP_EXP, TNP_OP_NEG };
+    tn_value out = chain(rig_input(&r, "x"), ops, 3);
+    rig_finish(&r, out);
+    r.device_count = 1;
+    static const struct {
+        const char *says;
+        fake_claim claims[3];
+        uint32_t units;
+    } cases[] = {
+        { "no fusion", { { 0 } }, 3 },
+        { "a cheaper one", { { 2, { 0, 1 }, 1999 } }, 2 },
+        { "a dearer one", { { 2, { 0, 1 }, 2001 } }, 3 },
+        { "one over all", { { 3, { 0, 1, 2 }, 1500 } }, 1 },
+        { "the better of two", { { 2, { 0, 1 }, 1900 }, { 3, { 0, 1, 2 }, 2000 } }, 1 },
+        { "one that begins later", { { 2, { 1, 2 }, 1000 } }, 2 },
+        { "two that overlap", { { 2, { 0, 1 }, 1000 }, { 2, { 1, 2 }, 1000 } }, 2 },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        memcpy(r.fakes[0].claims, cases[i].claims, sizeof cases[i].claims);
+        rig_schedule(&r, NULL);
+        if (r.schedule.unit_count != cases[i].units)
+            fail_msg("%s: %u units, not %u", cases[i].says, r.schedule.unit_count, cases[i].units);
+    }
+}
+
+static void a_fusion_is_the_only_way_where_no_part_is_claimed(void **state)
+{
+    (void)state;
+    static const tnp_op ops[] = { TNP_OP_NEG, TNP_OP_EXP, TNP_OP_NEG };
+    rig_finish(&r, chain(rig_input(&r, "x"), ops, 3));
+    r.device_count = 1;
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
+    r.fakes[0].claims[0] = (fake_claim){ 2,
+                                         { 0, 1 },
+                                         1e9 };   // dear, and nothing else takes node 1
+    rig_schedule(&r, NULL);
+    assert_int_equal(r.schedule.unit_count, 2);
+}
+
+// Each fusion is convex; together they wait for each other: 0 -> 2 and 1 -> 3 cross.
+static void fusions_that_wait_for_each_other_fall_back_to_single_nodes(void **state)
+{
+    (void)state;
+    tn_value x = rig_input(&r, "x"), y = rig_input(&r, "y");
+    tn_value a = rig_op(&r, TNP_OP_NEG, x), b = rig_op(&r, TNP_OP_NEG, y);
+    tn_value c = rig_op(&r, TNP_OP_NEG, a), d = rig_op(&r, TNP_OP_NEG, b);
+    rig_finish(&r, tn_graph_add(r.graph, c, d));
+    r.device_count = 1;
+    r.fakes[0].claims[0] = (fake_claim){ 2, { 0, 3 }, 10 };
+    r.fakes[0].claims[1] = (fake_claim){ 2, { 1, 2 }, 10 };
+    rig_schedule(&r, NULL);
+    assert_int_equal(r.schedule.unit_count, 5);
+    assert_true(r.schedule.cost_ns == 5000);
+    r.fakes[0].claims[1] = (fake_claim){ 0 };   // one alone is fine
+    rig_schedule(&r, NULL);
+    assert_int_equal(r.schedule.unit_count, 4);
+}
+
+// ------------------------------------------------------------------------------------------ states
+
+static void every_node_that_touches_a_state_runs_where_it_is(void **state)
+{
+    (void)state;
+    tn_value table = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 9 });
+    tn_value index = tn_graph_input(r.graph, "i", TN_DTYPE_I32, 1, (int64_t[]){ 3 });
+    tn_value x = rig_input(&r, "x");
+    tn_value first = tn_graph_get_rows(r.graph, table, index);   // the first device is cheaper, but
+    tn_value y = rig_op(&r, TNP_OP_EXP, first);                  // cannot write
+    tn_graph_set_rows(r.graph, table, tn_graph_add(r.graph, y, x), index);
+    tn_value last = tn_graph_get_rows(r.graph, table, index);
+    rig_finish(&r, last);
+    r.fakes[0].cost_ns = 1;
+    r.fakes[0].refused_ops[0] = TNP_OP_SET_ROWS;
+    rig_schedule(&r, NULL);   // checks that no state is touched on two devices
+    assert_int_equal(rig_place(&r, first), 1);
+    assert_int_equal(rig_place(&r, last), 1);
+}
+
+static void a_state_that_is_only_read_lies_where_all_its_readers_can_run(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value a = rig_op(&r, TNP_OP_NEG, s), b = rig_op(&r, TNP_OP_EXP, s);
+    rig_finish(&r, tn_graph_add(r.graph, a, b));
+    r.fakes[0].cost_ns = 1;   // cheaper for the first reader, and cannot do the second
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
+    rig_schedule(&r, NULL);
+    assert_int_equal(rig_place(&r, a), 1);
+    assert_int_equal(rig_place(&r, b), 1);
+}
+
+static void a_state_that_is_a_length_lies_where_it_is_used(void **state)
+{
+    (void)state;
+    tn_value n = tn_graph_state(r.graph, "n", TN_DTYPE_I32, 1, (int64_t[]){ 1 });
+    tn_value a = rig_op(&r, TNP_OP_NEG, tn_graph_limit(r.graph, rig_input(&r, "x"), 1, n));
+    tn_value b = rig_op(&r, TNP_OP_EXP, tn_graph_limit(r.graph, rig_input(&r, "y"), 1, n));
+    tn_graph_output(r.graph, "a", a);
+    rig_finish(&r, b);
+    r.fakes[0].cost_ns = 1;
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
+    rig_schedule(&r, NULL);
+    assert_int_equal(rig_place(&r, a), 1);
+    assert_int_equal(rig_place(&r, b), 1);
+}
+
+static void a_storage_that_is_pinned_stays(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value a = rig_op(&r, TNP_OP_NEG, s);
+    rig_finish(&r, a);
+    for (uint32_t place = 0; place < 2; place++) {
+        uint32_t pins[8];
+        memset(pins, 0xff, sizeof pins);
+        pins[rig_storage(&r, s)] = place;
+        rig_schedule(&r, pins);
+        assert_int_equal(rig_place(&r, a), place);
+    }
+}
+
+static void what_is_written_through_stays_too(void **state)
+{
+    (void)state;
+    tn_value index = tn_graph_input(r.graph, "i", TN_DTYPE_I32, 1, (int64_t[]){ 3 });
+    tn_value x = rig_input(&r, "x"), table = rig_op(&r, TNP_OP_NEG, x);   // no state: a value
+    tn_value written = tn_graph_set_rows(r.graph, table, x, index);
+    tn_value y = rig_op(&r, TNP_OP_EXP, written);
+    rig_finish(&r, y);
+    r.fakes[0].cost_ns = 1;
+    r.fakes[0].refused_ops[0] = TNP_OP_SET_ROWS;
+    rig_schedule(&r, NULL);
+    assert_int_equal(rig_place(&r, table), 1);
+    assert_int_equal(rig_place(&r, written), 1);
+    assert_int_equal(rig_place(&r, y), 1);
+}
+
+// ---------------------------------------------------------------------------------------- refusals
+
+static void a_node_that_no_device_takes_is_named_with_each_reason(void **state)
+{
+    (void)state;
+    tn_value x = rig_input(&r, "x");
+    tn_value y = tn_graph_op(r.graph, TNP_OP_EXP, "the odd one", &x, 1, NULL);
+    rig_finish(&r, rig_op(&r, TNP_OP_NEG, y));
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
+    r.fakes[0].reason = "no exponents here";
+    r.fakes[1].cost_ns = 0;   // says nothing at all
+    assert_int_equal(rig_try(&r, NULL), TN_E_UNSUPPORTED);
+    assert_string_equal(
+        r.err.text,
+        "no device takes exp 'the odd one' (fake0: no exponents here; fake1: no claim)");
+    assert_int_equal(r.schedule.unit_count, 0);
+}
+
+static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    rig_finish(&r, rig_op(&r, TNP_OP_NEG, s));
+    uint32_t pins[8];
+    memset(pins, 0xff, sizeof pins);
+    pins[rig_storage(&r, s)] = 1;
+    r.fakes[1].refused_ops[0] = TNP_OP_NEG;
+    r.fakes[1].reason = "no signs";
+    assert_int_equal(rig_try(&r, pins), TN_E_UNSUPPORTED);
+    assert_non_null(
+        strstr(r.err.text, "fake0: it would have to move a state there; fake1: no signs"));
+}
+
+static void more_devices_than_can_be_counted_are_refused(void **state)
+{
+    (void)state;
+    rig_finish(&r, rig_op(&r, TNP_OP_NEG, rig_input(&r, "x")));
+    tn_device *list[65];
+    for (int i = 0; i < 65; i++)
+        list[i] = &r.devices[0];
+    tni_schedule schedule;
+    assert_int_equal(tni_schedule_make(r.graph, list, 65, NULL, &r.arena, &schedule, &r.err),
+                     TN_E_ARG);
+    assert_int_equal(tni_schedule_make(r.graph, list, 64, NULL, &r.arena, &schedule, &r.err),
+                     TN_OK);
+    tni_schedule_finish(&schedule);
+    assert_int_equal(tni_schedule_make(r.graph, list, 0, NULL, &r.arena, &schedule, &r.err),
+                     TN_E_UNSUPPORTED);
+}
+
+static void equal_offers_go_to_the_first_device(void **state)
+{
+    (void)state;
+    tn_value y = rig_op(&r, TNP_OP_NEG, rig_input(&r, "x"));
+    rig_finish(&r, y);
+    rig_schedule(&r, NULL);
+    assert_int_equal(rig_place(&r, y), 0);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        CASE(a_fusion_is_chosen_when_it_is_cheaper_than_its_parts),
+        CASE(a_fusion_is_the_only_way_where_no_part_is_claimed),
+        CASE(fusions_that_wait_for_each_other_fall_back_to_single_nodes),
+        CASE(every_node_that_touches_a_state_runs_where_it_is),
+        CASE(a_state_that_is_only_read_lies_where_all_its_readers_can_run),
+        CASE(a_state_that_is_a_length_lies_where_it_is_used),
+        CASE(a_storage_that_is_pinned_stays),
+        CASE(what_is_written_through_stays_too),
+        CASE(a_node_that_no_device_takes_is_named_with_each_reason),
+        CASE(a_state_that_would_have_to_move_is_told_as_the_reason),
+        CASE(more_devices_than_can_be_counted_are_refused),
+        CASE(equal_offers_go_to_the_first_device),
+    };
+#undef CASE
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
