@@ -50,22 +50,55 @@ IS(TNP_OP_SIGMOID, 37);
 IS(TNP_OP_RELU, 38);
 IS(TNP_OP_SILU, 39);
 IS(TNP_OP_GELU, 40);
+IS(TNP_OP_ABS, 41);
+IS(TNP_OP_SQR, 42);
+IS(TNP_OP_RSQRT, 43);
+IS(TNP_OP_LOG, 44);
+IS(TNP_OP_SIN, 45);
+IS(TNP_OP_COS, 46);
+IS(TNP_OP_CLAMP, 47);
+IS(TNP_OP_GELU_ERF, 51);
+IS(TNP_OP_GELU_QUICK, 52);
+IS(TNP_OP_SOFTCAP, 53);
 IS(TNP_OP_SWIGLU, 48);
+IS(TNP_OP_GEGLU, 49);
+IS(TNP_OP_REGLU, 50);
 IS(TNP_OP_RMS_NORM, 56);
+IS(TNP_OP_LAYER_NORM, 57);
+IS(TNP_OP_GROUP_NORM, 58);
+IS(TNP_OP_L2_NORM, 59);
 IS(TNP_OP_SOFTMAX, 60);
 IS(TNP_OP_ROPE, 64);
 IS(TNP_OP_MATMUL, 72);
+IS(TNP_OP_MATMUL_ID, 73);
+IS(TNP_OP_TOP_K, 74);
 IS(TNP_OP_ATTENTION, 80);
 IS(TNP_OP_GET_ROWS, 88);
 IS(TNP_OP_SET_ROWS, 89);
 IS(TNP_OP_CONVERT, 96);
 IS(TNP_OP_CONCAT, 97);
+IS(TNP_OP_PAD, 98);
+IS(TNP_OP_REPEAT, 99);
 IS(TNP_OP_SUM, 104);
 IS(TNP_OP_MEAN, 105);
 IS(TNP_OP_ARGMAX, 106);
+IS(TNP_OP_MAX, 107);
+IS(TNP_OP_CUMSUM, 108);
+IS(TNP_OP_ARGSORT, 109);
+IS(TNP_OP_CONV_1D, 112);
+IS(TNP_OP_CONV_2D, 113);
+IS(TNP_OP_CONV_TRANSPOSE_1D, 114);
+IS(TNP_OP_POOL_2D, 115);
+IS(TNP_OP_UPSCALE, 116);
 IS(TNP_ROPE_NORMAL, 0);
 IS(TNP_ROPE_NEOX, 1);
 IS(TNP_ATTENTION_CAUSAL, 1);
+IS(TNP_SORT_ASCENDING, 0);
+IS(TNP_SORT_DESCENDING, 1);
+IS(TNP_POOL_MAX, 0);
+IS(TNP_POOL_MEAN, 1);
+IS(TNP_UPSCALE_NEAREST, 0);
+IS(TNP_UPSCALE_BILINEAR, 1);
 IS(TNP_OK, 0);
 IS(TNP_E_ARG, 1);
 IS(TNP_E_UNSUPPORTED, 2);
@@ -148,13 +181,35 @@ FIELD(struct tnp_scale_attr, scale, 4, 4);
 FIELD(struct tnp_scale_attr, bias, 8, 4);
 FIELD(struct tnp_scale_attr, reserved, 12, 4);
 
+AT_LEAST(sizeof(struct tnp_clamp_attr), 16);
+FIELD(struct tnp_clamp_attr, size, 0, 4);
+FIELD(struct tnp_clamp_attr, min, 4, 4);
+FIELD(struct tnp_clamp_attr, max, 8, 4);
+FIELD(struct tnp_clamp_attr, reserved, 12, 4);
+
+AT_LEAST(sizeof(struct tnp_softcap_attr), 8);
+FIELD(struct tnp_softcap_attr, size, 0, 4);
+FIELD(struct tnp_softcap_attr, cap, 4, 4);
+
 AT_LEAST(sizeof(struct tnp_norm_attr), 8);
 FIELD(struct tnp_norm_attr, size, 0, 4);
 FIELD(struct tnp_norm_attr, eps, 4, 4);
 
-AT_LEAST(sizeof(struct tnp_softmax_attr), 8);
+AT_LEAST(sizeof(struct tnp_group_norm_attr), 16);
+FIELD(struct tnp_group_norm_attr, size, 0, 4);
+FIELD(struct tnp_group_norm_attr, groups, 4, 4);
+FIELD(struct tnp_group_norm_attr, eps, 8, 4);
+FIELD(struct tnp_group_norm_attr, reserved, 12, 4);
+
+AT_LEAST(sizeof(struct tnp_softmax_attr), 16);
 FIELD(struct tnp_softmax_attr, size, 0, 4);
 FIELD(struct tnp_softmax_attr, scale, 4, 4);
+FIELD(struct tnp_softmax_attr, alibi_max_bias, 8, 4);
+FIELD(struct tnp_softmax_attr, reserved, 12, 4);
+
+AT_LEAST(sizeof(struct tnp_top_k_attr), 8);
+FIELD(struct tnp_top_k_attr, size, 0, 4);
+FIELD(struct tnp_top_k_attr, k, 4, 4);
 
 AT_LEAST(sizeof(struct tnp_rope_attr), 40);
 FIELD(struct tnp_rope_attr, size, 0, 4);
@@ -175,6 +230,40 @@ FIELD(struct tnp_attention_attr, scale, 8, 4);
 FIELD(struct tnp_attention_attr, softcap, 12, 4);
 FIELD(struct tnp_attention_attr, window, 16, 4);
 FIELD(struct tnp_attention_attr, reserved, 20, 4);
+
+AT_LEAST(sizeof(struct tnp_pad_attr), 144);
+FIELD(struct tnp_pad_attr, size, 0, 4);
+FIELD(struct tnp_pad_attr, rank, 4, 4);
+FIELD(struct tnp_pad_attr, before, 8, 64);
+FIELD(struct tnp_pad_attr, after, 72, 64);
+FIELD(struct tnp_pad_attr, value, 136, 4);
+FIELD(struct tnp_pad_attr, reserved, 140, 4);
+
+AT_LEAST(sizeof(struct tnp_argsort_attr), 8);
+FIELD(struct tnp_argsort_attr, size, 0, 4);
+FIELD(struct tnp_argsort_attr, order, 4, 4);
+
+AT_LEAST(sizeof(struct tnp_conv_attr), 40);
+FIELD(struct tnp_conv_attr, size, 0, 4);
+FIELD(struct tnp_conv_attr, groups, 4, 4);
+FIELD(struct tnp_conv_attr, stride, 8, 8);
+FIELD(struct tnp_conv_attr, dilation, 16, 8);
+FIELD(struct tnp_conv_attr, before, 24, 8);
+FIELD(struct tnp_conv_attr, after, 32, 8);
+
+AT_LEAST(sizeof(struct tnp_pool_attr), 40);
+FIELD(struct tnp_pool_attr, size, 0, 4);
+FIELD(struct tnp_pool_attr, kind, 4, 4);
+FIELD(struct tnp_pool_attr, kernel, 8, 8);
+FIELD(struct tnp_pool_attr, stride, 16, 8);
+FIELD(struct tnp_pool_attr, before, 24, 8);
+FIELD(struct tnp_pool_attr, after, 32, 8);
+
+AT_LEAST(sizeof(struct tnp_upscale_attr), 24);
+FIELD(struct tnp_upscale_attr, size, 0, 4);
+FIELD(struct tnp_upscale_attr, mode, 4, 4);
+FIELD(struct tnp_upscale_attr, width, 8, 8);
+FIELD(struct tnp_upscale_attr, height, 16, 8);
 
 AT_LEAST(sizeof(struct tnp_convert_attr), 8);
 FIELD(struct tnp_convert_attr, size, 0, 4);

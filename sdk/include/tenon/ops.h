@@ -62,17 +62,44 @@ typedef struct tnp_scale_attr {
     // 1.0 ends here
 } tnp_scale_attr;
 
-typedef struct tnp_norm_attr {
+typedef struct tnp_clamp_attr {
+    uint32_t size;
+    float min, max;
+    uint32_t reserved;   // 0
+    // 1.0 ends here
+} tnp_clamp_attr;
+
+typedef struct tnp_softcap_attr {
+    uint32_t size;
+    float cap;           // > 0
+    // 1.0 ends here
+} tnp_softcap_attr;
+
+typedef struct tnp_norm_attr {   // rms_norm, layer_norm, l2_norm
     uint32_t size;
     float eps;
     // 1.0 ends here
 } tnp_norm_attr;
 
+typedef struct tnp_group_norm_attr {
+    uint32_t size, groups;   // groups divides the channels
+    float eps;
+    uint32_t reserved;   // 0
+    // 1.0 ends here
+} tnp_group_norm_attr;
+
 typedef struct tnp_softmax_attr {
     uint32_t size;
     float scale;
+    float alibi_max_bias;   // 0 = the mask as it is
+    uint32_t reserved;   // 0
     // 1.0 ends here
 } tnp_softmax_attr;
+
+typedef struct tnp_top_k_attr {
+    uint32_t size, k;    // 1 <= k <= dims[0]
+    // 1.0 ends here
+} tnp_top_k_attr;
 
 enum { TNP_ROPE_NORMAL = 0, TNP_ROPE_NEOX = 1 };   // pairs are (2i, 2i + 1), or (i, i + rot_dims / 2)
 typedef struct tnp_rope_attr {
@@ -96,6 +123,42 @@ typedef struct tnp_attention_attr {
     uint32_t reserved;           // 0
     // 1.0 ends here
 } tnp_attention_attr;
+
+typedef struct tnp_pad_attr {
+    uint32_t size, rank;
+    int64_t before[TNP_MAX_DIMS], after[TNP_MAX_DIMS];   // elements, >= 0; 0 beyond rank
+    float value;
+    uint32_t reserved;   // 0
+    // 1.0 ends here
+} tnp_pad_attr;
+
+enum { TNP_SORT_ASCENDING = 0, TNP_SORT_DESCENDING = 1 };
+typedef struct tnp_argsort_attr {
+    uint32_t size, order;
+    // 1.0 ends here
+} tnp_argsort_attr;
+
+typedef struct tnp_conv_attr {   // of dims[0] and dims[1]
+    uint32_t size, groups;       // groups >= 1; conv_transpose_1d: 1
+    uint32_t stride[2], dilation[2];   // >= 1
+    uint32_t before[2], after[2];      // padding by zeros, in elements
+    // 1.0 ends here
+} tnp_conv_attr;
+
+enum { TNP_POOL_MAX = 0, TNP_POOL_MEAN = 1 };
+typedef struct tnp_pool_attr {   // of dims[0] and dims[1]
+    uint32_t size, kind;
+    uint32_t kernel[2], stride[2];     // >= 1
+    uint32_t before[2], after[2];      // padding, below kernel
+    // 1.0 ends here
+} tnp_pool_attr;
+
+enum { TNP_UPSCALE_NEAREST = 0, TNP_UPSCALE_BILINEAR = 1 };
+typedef struct tnp_upscale_attr {
+    uint32_t size, mode;
+    int64_t width, height;       // of the result, >= 1
+    // 1.0 ends here
+} tnp_upscale_attr;
 
 typedef struct tnp_convert_attr {
     uint32_t size;

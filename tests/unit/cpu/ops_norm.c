@@ -15,8 +15,8 @@
 #define PLACE 0x1p-23
 
 static const tnp_norm_attr norm = { sizeof(tnp_norm_attr), 1e-5f };
-static const tnp_softmax_attr plain = { sizeof(tnp_softmax_attr), 1.0f },
-                              scaled = { sizeof(tnp_softmax_attr), 2.5f };
+static const tnp_softmax_attr plain = { .size = sizeof(tnp_softmax_attr), .scale = 1.0f },
+                              scaled = { .size = sizeof(tnp_softmax_attr), .scale = 2.5f };
 
 static void rms_norm_matches_the_reference(void **state)
 {

@@ -798,7 +798,7 @@ static void rows_are_taken_by_index(void **state)
           { "F32 {4, 9, 2}", "I32 {3}" },
           NULL,
           TN_E_SHAPE,
-          "the table must have two dims",
+          "must be those of the table from 2 on",
           { 1, 0 } },
         { TNP_OP_GET_ROWS,
           NULL,
