@@ -68,6 +68,7 @@ typedef struct tni_compiled {   // one graph
     uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;              // [place][unit] likewise
     uint32_t *state_of;              // by storage: index of the session's state, or TNP_NONE
+    bool *is_limited;                // by storage: an input of which a view counts only in part
     unsigned char **staging;         // by storage: host bytes of an input, or NULL
     unsigned char *transfer_bytes;   // host bytes, as large as the largest transfer
     tni_program *programs;           // one a segment

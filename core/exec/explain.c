@@ -1,8 +1,11 @@
 // explain.c: the plan of a session in words.
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/sink.h"
 #include "exec/exec_internal.h"
+
+enum { MAX_REASONS = 8 };   // shown of one device
 
 // Why a segment begins where it does: what the device before said of its first node.
 static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_sink *sink)
@@ -18,45 +21,111 @@ static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_
                     schedule->graph->nodes[node].name, schedule->answers.refusals[r].reason);
             return;
         }
-    tni_say(sink, "      begins at '%s': cost\n", schedule->graph->nodes[node].name);
+    tni_say(sink, "      begins at '%s': it costs less here\n", schedule->graph->nodes[node].name);
 }
 
-static void explain_graph(const tn_session *session, uint32_t index, const tn_sink *sink)
+static void say_segment(const tn_session *session, const tni_schedule *schedule, uint32_t index,
+                        const tn_sink *sink)
+{
+    const tni_segment *segment = &schedule->segments[index];
+    double cost_ns = 0;
+    for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
+        cost_ns += schedule->units[u]->cost_ns;
+    tni_say(sink, "  segment %u on %s: units %u to %u, %.3f ms\n", index,
+            session->lanes[segment->place].device->name, segment->first_unit,
+            segment->first_unit + segment->unit_count - 1, cost_ns / 1e6);
+    say_reason(schedule, index, sink);
+    for (uint32_t t = 0; t < schedule->transfer_count; t++) {
+        const tni_transfer *transfer = &schedule->transfers[t];
+        const tni_storage *storage = &schedule->graph->storages[transfer->storage];
+        if (transfer->segment == index)
+            tni_say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes\n",
+                    schedule->graph->values[storage->owner].name,
+                    session->lanes[transfer->from].device->name, storage->bytes);
+    }
+}
+
+// Each reason once, with the first node that it was given for.
+static void say_refusals(const tni_schedule *schedule, uint32_t place, const tn_sink *sink)
+{
+    const tni_refusal *shown[MAX_REASONS];
+    uint32_t shown_count = 0;
+    for (uint32_t r = 0; r < schedule->answers.refusal_count && shown_count < MAX_REASONS; r++) {
+        const tni_refusal *refusal = &schedule->answers.refusals[r];
+        bool is_new = refusal->place == place;
+        for (uint32_t i = 0; i < shown_count && is_new; i++)
+            is_new = strcmp(shown[i]->reason, refusal->reason) != 0;
+        if (!is_new)
+            continue;
+        shown[shown_count++] = refusal;
+        tni_say(sink, "      refused '%s': %s\n", schedule->graph->nodes[refusal->node].name,
+                refusal->reason);
+    }
+}
+
+// What a device offered, and how much of it was taken.
+static void say_device(const tn_session *session, const tni_schedule *schedule, uint32_t place,
+                       const tn_sink *sink)
+{
+    uint32_t claims = 0, nodes = 0;
+    double offered_ns = 0;
+    for (uint32_t c = 0; c < schedule->answers.claim_count; c++)
+        if (schedule->answers.claims[c].place == place) {
+            claims++;
+            offered_ns += schedule->answers.claims[c].cost_ns;
+        }
+    for (uint32_t n = 0; n < schedule->graph->node_count; n++)
+        nodes += schedule->places[n] == place;
+    tni_say(sink, "  %s: %u claims, %.3f ms together; gets %u nodes\n",
+            session->lanes[place].device->name, claims, offered_ns / 1e6, nodes);
+    say_refusals(schedule, place, sink);
+}
+
+static void say_graph(const tn_session *session, uint32_t index, const tn_sink *sink)
 {
     const tni_schedule *schedule = &session->graphs[index].schedule;
-    tni_say(sink, "graph %u: %u nodes in %u segments, %u copies, %.3f ms by the cost model\n",
-            index, schedule->graph->node_count, schedule->segment_count, schedule->transfer_count,
-            schedule->cost_ns / 1e6);
-    for (uint32_t s = 0; s < schedule->segment_count; s++) {
-        const tni_segment *segment = &schedule->segments[s];
-        tni_say(sink, "  segment %u on %s: units %u to %u\n", s,
-                session->lanes[segment->place].device->name, segment->first_unit,
-                segment->first_unit + segment->unit_count - 1);
-        say_reason(schedule, s, sink);
-        for (uint32_t t = 0; t < schedule->transfer_count; t++) {
-            const tni_transfer *transfer = &schedule->transfers[t];
-            if (transfer->segment == s)
-                tni_say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes\n",
-                        schedule->graph->values[schedule->graph->storages[transfer->storage].owner]
-                            .name,
-                        session->lanes[transfer->from].device->name,
-                        schedule->graph->storages[transfer->storage].bytes);
+    const tn_graph *graph = schedule->graph;
+    char text[160];
+    tni_say(sink, "graph %u", index);
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].source == TNI_INPUT) {
+            tni_say(sink, ", %s %s", graph->values[v].name,
+                    tni_value_text(&graph->values[v], text, sizeof text));
+            break;
         }
-    }
+    tni_say(sink, ": %u nodes, %u %s, %u %s, %.3f ms by the cost model\n", graph->node_count,
+            schedule->segment_count, schedule->segment_count == 1 ? "segment" : "segments",
+            schedule->transfer_count, schedule->transfer_count == 1 ? "copy" : "copies",
+            schedule->cost_ns / 1e6);
+    for (uint32_t place = 0; place < session->lane_count; place++)
+        say_device(session, schedule, place, sink);
+    for (uint32_t s = 0; s < schedule->segment_count; s++)
+        say_segment(session, schedule, s, sink);
+}
+
+static void say_memory(const tn_session *session, uint32_t place, const tn_sink *sink)
+{
+    const tni_lane *lane = &session->lanes[place];
+    uint64_t state_bytes = 0;
+    uint32_t states = 0;
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (session->states[i].place == place) {
+            state_bytes += session->states[i].bytes;
+            states++;
+        }
+    tni_say(sink,
+            "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
+            "), %u states of %" PRIu64 " bytes together\n",
+            lane->device->name, lane->arena_bytes, lane->bound_bytes, lane->unshared_bytes, states,
+            state_bytes);
 }
 
 void tn_session_explain(const tn_session *session, const tn_sink *sink)
 {
     for (uint32_t g = 0; g < session->graph_count; g++)
-        explain_graph(session, g, sink);
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        const tni_lane *lane = &session->lanes[i];
-        tni_say(sink,
-                "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64
-                "; without sharing %" PRIu64 ")\n",
-                lane->device->name, lane->arena_bytes, lane->bound_bytes, lane->unshared_bytes);
-    }
-    for (uint32_t i = 0; i < session->state_count; i++)
-        tni_say(sink, "state '%s' on %s: %" PRIu64 " bytes\n", session->states[i].name,
-                session->lanes[session->states[i].place].device->name, session->states[i].bytes);
+        say_graph(session, g, sink);
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        say_memory(session, i, sink);
+    tni_say(sink, "weights: %" PRIu64 " bytes where the application has them, %" PRIu64 " copied\n",
+            session->weight_mapped_bytes, session->weight_copied_bytes);
 }

@@ -225,6 +225,12 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
 {
     const tn_graph *graph = compiled->graph;
     uint64_t most = 0;
+    compiled->is_limited = tni_arena_take_array(&session->arena, graph->storage_count,
+                                                sizeof *compiled->is_limited);
+    for (uint32_t v = 0; v < graph->value_count && compiled->is_limited; v++)
+        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
+            if (graph->values[v].extent[d])
+                compiled->is_limited[graph->values[v].storage] = true;
     compiled->staging = tni_arena_take_array(&session->arena, graph->storage_count,
                                              sizeof *compiled->staging);
     for (uint32_t s = 0; s < graph->storage_count && compiled->staging; s++)
@@ -239,7 +245,7 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
     }
     if (most)
         compiled->transfer_bytes = tni_arena_take(&session->arena, most);
-    if (!compiled->staging || (most && !compiled->transfer_bytes))
+    if (!compiled->staging || !compiled->is_limited || (most && !compiled->transfer_bytes))
         return tni_fail_memory(err, "the bytes of inputs", most);
     return TN_OK;
 }

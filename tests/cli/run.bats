@@ -80,7 +80,8 @@ load common
 }
 
 @test "what does not fit into the context is told with both numbers" {
-    fails_with 2 "the prompt has 5 tokens, the context holds 4" tenon run austen --tokens 0,1,2,3,4 --ctx 4
+    fails_with 2 "the prompt has 5 tokens, the context holds 4: use --ctx 5" tenon run austen --tokens 0,1,2,3,4 --ctx 4
+    fails_with 2 "tokens, the model was made for 256" tenon run austen "$(printf 'Emma %.0s' {1..300})"
     fails_with 2 "at most 256" tenon run austen a --ctx 1000000000
 }
 
@@ -135,7 +136,8 @@ PY
     fails_with 2 "no token 99999" tenon run austen --tokens 99999
     fails_with 2 "take one" tenon run austen a --tokens 1
     fails_with 2 "MODEL" tenon run
-    fails_with 2 "MODEL" tenon run austen a b
+    fails_with 2 "'b' is one word too many" tenon run austen a b
+    fails_with 6 "the embedded model is called 'austen'" tenon run austin a
 }
 
 @test "an unknown device: exit code 3, and those there are" {
@@ -174,6 +176,30 @@ PY
 @test "SIGINT ends it with 130" {
     run --separate-stderr bash -c '"$TENON" run austen She -n 255 --greedy --ignore-eos -t 1 >out & pid=$!; while [ ! -s out ] && kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid'
     [ "$status" -eq 130 ] || [ "$(wc -c <out)" -gt 800 ]
+}
+
+@test "a model of an unknown architecture: the file, exit code 6" {
+    python3 - "$TENON_MODEL" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"general.architecture") + len(b"general.architecture") + 12
+data[at:at + 5] = b"gemma"
+open("gemma.gguf", "wb").write(data)
+PY
+    fails_with 6 "gemma.gguf: model: architecture 'gemma' is not known" tenon run gemma.gguf a
+}
+
+@test "--no-special takes special text of the prompt as text" {
+    run --separate-stderr tenon run austen "<|endoftext|>" -n 0 --json --no-special
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["prompt_tokens"].count(0)')" = 1 ]
+}
+
+@test "--explain says what each device offers and gets" {
+    run --separate-stderr tenon run austen a -n 1 --greedy --explain --set plugin.cpu.devices=2
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"cpu0: 72 claims"*"gets 72 nodes"*"cpu1: 72 claims"*"gets 0 nodes"* ]]
+    [[ $stderr == *"no plan is below"* ]]
 }
 
 @test "help is complete and goes to stdout" {

@@ -171,7 +171,8 @@ static void any_number_of_values_goes_from_one_device_to_another(void **state)
         tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
                                           (const char *[]){ "partial0", "cpu0", NULL });
         char words[64];
-        snprintf(words, sizeof words, "in 2 segments, %d copies", counts[c]);
+        snprintf(words, sizeof words, "2 segments, %d %s", counts[c],
+                 counts[c] == 1 ? "copy" : "copies");
         if (!strstr(rig_explain(session), words))
             fail_msg("%d values: %s", counts[c], rig_explain(session));
         float got[4], want = 1 + (float)counts[c] * (float)(counts[c] + 1) / 2;

@@ -130,9 +130,9 @@ static void the_plan_is_told_in_words(void **state)
     tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
                                       (const char *[]){ "cpu0", NULL });
     const char *text = rig_explain(session);
-    static const char *const parts[] = { "graph 0: 2 nodes in 1 segments, 0 copies",
+    static const char *const parts[] = { "graph 0, x F32 {4}: 2 nodes, 1 segment, 0 copies",
                                          "segment 0 on cpu0: units 0 to 1", "cpu0: arena of ",
-                                         "state 'a state' on cpu0: 16 bytes" };
+                                         "1 states of 16 bytes together" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!strstr(text, parts[i]))
             fail_msg("\"%s\" does not say \"%s\"", text, parts[i]);

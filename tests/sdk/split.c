@@ -125,7 +125,7 @@ static void the_graph_is_cut_into_three_segments(void **state)
     tn_session_explain(r.session, &sink);
     release(&r);
     static const char *const lines[] = {
-        "3 nodes in 3 segments, 2 copies", "segment 0 on lacking0", "segment 1 on template0",
+        "3 nodes, 3 segments, 2 copies", "segment 0 on lacking0", "segment 1 on template0",
         "this device lacks silu",          "segment 2 on lacking0", "this device computes silu only"
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

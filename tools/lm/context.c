@@ -52,7 +52,7 @@ static tn_status read_model(tlm_context *c, const tn_model *model, tn_error *err
     if (!c->architecture) {
         char names[128];
         tlm_architecture_names(names, sizeof names);
-        return tlm_fail(err, TN_E_UNSUPPORTED,
+        return tlm_fail(err, TN_E_FILE,
                         "model: architecture '%.60s' is not known (known: %s)", name, names);
     }
     tlm_keys keys = { .model = model, .architecture = c->architecture->name, .err = err };

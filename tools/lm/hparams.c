@@ -143,7 +143,7 @@ static void read_heads(tlm_hparams *p, tlm_keys *keys)
     int64_t value_dim = tlm_keys_integer_or(keys, "attention.value_length", 1, 1 << 16,
                                             p->head_dim);
     if (keys->status == TN_OK && value_dim != p->head_dim)
-        tlm_keys_fail(keys, TN_E_UNSUPPORTED,
+        tlm_keys_fail(keys, TN_E_FILE,
                       "%s.attention.value_length is %" PRId64 ", expected %" PRId64 " as keys have",
                       a, value_dim, p->head_dim);
 }
@@ -163,7 +163,7 @@ static void read_rope(tlm_hparams *p, tlm_keys *keys)
     if (strcmp(scaling, "linear") == 0)
         p->rope_scale = (float)(1 / tlm_keys_number(keys, "rope.scaling.factor", 1e-3, 1e6));
     else if (strcmp(scaling, "none") != 0)
-        tlm_keys_fail(keys, TN_E_UNSUPPORTED,
+        tlm_keys_fail(keys, TN_E_FILE,
                       "%s.rope.scaling.type is '%.40s', expected none or linear", a, scaling);
 }
 
@@ -180,6 +180,6 @@ void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
     read_heads(p, keys);
     read_rope(p, keys);
     if (tlm_keys_integer_or(keys, "expert_count", 0, 1 << 20, 0) > 0)
-        tlm_keys_fail(keys, TN_E_UNSUPPORTED, "%s.expert_count: mixtures of experts are not known",
+        tlm_keys_fail(keys, TN_E_FILE, "%s.expert_count: mixtures of experts are not known",
                       keys->architecture);
 }

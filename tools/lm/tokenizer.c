@@ -33,7 +33,7 @@ static tn_status find_kind(tlm_tokenizer *t, const tn_model *model, tn_error *er
         if (strcmp(kinds[i]->name, name) == 0)
             t->kind = kinds[i];
     if (!t->kind)
-        return tlm_fail(err, TN_E_UNSUPPORTED,
+        return tlm_fail(err, TN_E_FILE,
                         "tokenizer: " PREFIX "model is '%s', which is not known (known: gpt2)",
                         name);
     return TN_OK;

@@ -120,7 +120,7 @@ static tn_status fail_unused(const tlm_weights *w, const tn_model *model, const 
         if (status != TN_OK)
             return status;
         if (!is_used(w, p, t.name))
-            return tlm_fail(err, TN_E_UNSUPPORTED,
+            return tlm_fail(err, TN_E_FILE,
                             "model: tensor '%s' has no place in this architecture", t.name);
     }
     return tlm_fail(err, TN_E_FILE, "model: the file has a tensor twice");

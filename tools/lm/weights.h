@@ -35,8 +35,8 @@ typedef struct tlm_weights {
                                 // NULL = not there
 } tlm_weights;
 
-// Errors: TN_E_FILE a tensor is missing or has another type or shape; TN_E_UNSUPPORTED the file has
-// a tensor that no rule names: leaving it out would give wrong results; TN_E_HOST_MEMORY.
+// Errors: TN_E_FILE a tensor is missing or has another type or shape, or the file has a tensor
+// that no rule names: leaving it out would give wrong results; TN_E_HOST_MEMORY.
 tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
                            const tlm_tensor_rule *rules, uint32_t rule_count,
                            const tn_allocator *allocator, tn_error *err);

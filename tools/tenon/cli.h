@@ -25,8 +25,8 @@ enum {
 // One line on stderr, "tenon: …"; answers `code`, so that a failing path is one line.
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cli_fail_status(
-    const tn_error *err);   // the message of an error, and the exit code of its status
+int cli_fail_status(const tn_error *err);   // the message of an error, the exit code of its status
+int cli_fail_model(const char *model, const tn_error *err);   // with the file's name in front
 int cli_end_output(void);   // CLI_OK, or a line when stdout could not be written
 
 // ----------------------------------------------------------------------------------------- options

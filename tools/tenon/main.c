@@ -29,6 +29,15 @@ int main(int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
     const char *given = argc > 1 ? argv[1] : "";
+    char *help[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };
+    if (!strcmp(given, "help") && argc > 2) {   // tenon help COMMAND = tenon COMMAND --help
+        given = argv[2];
+        argv = help;
+        argc = 2;
+    } else if (argc > 0) {
+        argv++;
+        argc--;
+    }
     if (!strcmp(given, "--help") || !strcmp(given, "-h") || !strcmp(given, "help"))
         return show_help();
     if (!strcmp(given, "--version")) {
@@ -38,7 +47,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         names[i] = commands[i]->name;
         if (!strcmp(given, names[i]))
-            return commands[i]->run(argc - 1, argv + 1);
+            return commands[i]->run(argc, argv);
     }
     if (!*given)
         return cli_fail(CLI_USAGE, "no command is given, see tenon --help");

@@ -59,6 +59,12 @@ int cli_fail_status(const tn_error *err)
     return cli_fail(exit_code(err->status), "%s", err->text);
 }
 
+int cli_fail_model(const char *model, const tn_error *err)
+{
+    return err->status == TN_E_FILE ? cli_fail(CLI_FILE, "%s: %s", model, err->text)
+                                    : cli_fail_status(err);
+}
+
 int cli_end_output(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

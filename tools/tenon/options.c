@@ -41,8 +41,13 @@ static bool read_number(const cli_option *option, const char *text, double *out_
     }
     if (is_read && *out_real >= option->least && *out_real <= option->most)
         return true;
-    cli_fail(CLI_USAGE, "--%s '%s': a %snumber from %g to %g is expected", option->name, text,
-             option->kind == CLI_NUMBER ? "whole " : "", option->least, option->most);
+    char range[80];
+    if (option->kind == CLI_NUMBER)
+        snprintf(range, sizeof range, "a whole number from %.0f to %.0f", option->least,
+                 option->most);
+    else
+        snprintf(range, sizeof range, "a number from %g to %g", option->least, option->most);
+    cli_fail(CLI_USAGE, "--%s '%s': %s is expected", option->name, text, range);
     return false;
 }
 
@@ -123,7 +128,10 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
             return CLI_USAGE;
     }
     int count = argc - optind;
-    if (count < least || count > most)
+    if (count > most)
+        return cli_fail(CLI_USAGE, "%s: '%s' is one word too many: it takes %s", command->name,
+                        argv[optind + most], command->synopsis);
+    if (count < least)
         return cli_fail(CLI_USAGE, "%s takes %s, see tenon %s --help", command->name,
                         command->synopsis, command->name);
     for (int i = 0; i < count; i++)

@@ -13,7 +13,7 @@ typedef struct plugins_options {
 static const cli_option options[] = {
     CLI_COMMON_OPTIONS,
     { "why", 0, CLI_FLAG, NULL, offsetof(plugins_options, why), 0, 0,
-      "every candidate file, and why it is in or out" },
+      "every candidate file, why it is in or out, and the places searched" },
     { "json", 0, CLI_FLAG, NULL, offsetof(plugins_options, json), 0, 0, "print JSON" },
 };
 
@@ -47,18 +47,49 @@ static json_t *json_of(const tn_plugin_info *info)
                      (int)info->is_named);
 }
 
+static void print_places(const tn_runtime *runtime)
+{
+    printf("searched, in this order:\n");
+    for (uint32_t i = 0; i < tn_runtime_place_count(runtime); i++) {
+        tn_place_info info = { .size = sizeof info };
+        tn_runtime_place(runtime, i, &info);
+        printf("  %-18s %s%s%s\n", info.origin, info.path, *info.path ? ": " : "", info.found);
+    }
+}
+
+static json_t *json_of_places(const tn_runtime *runtime)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < tn_runtime_place_count(runtime); i++) {
+        tn_place_info info = { .size = sizeof info };
+        tn_runtime_place(runtime, i, &info);
+        json_array_append_new(list, json_pack("{ss ss ss si}", "origin", info.origin, "path",
+                                              info.path, "found", info.found, "files",
+                                              (int)info.file_count));
+    }
+    return list;
+}
+
 static int print_all(const tn_runtime *runtime, const plugins_options *given)
 {
     json_t *list = json_array();
+    bool is_any_loaded = false;
     for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
         tn_plugin_info info = { .size = sizeof info };
         tn_runtime_plugin(runtime, i, &info);
+        is_any_loaded |= info.state == TN_PLUGIN_LOADED;
         if (given->json && (given->why || info.state == TN_PLUGIN_LOADED))
             json_array_append_new(list, json_of(&info));
         else if (!given->json)
             print_one(&info, given->why);
     }
+    if (given->why && !given->json)
+        print_places(runtime);
+    else if (!given->why && !is_any_loaded)
+        cli_note("no plugin is loaded: tenon plugins --why tells where it looked");
     json_t *root = json_pack("{si so}", "schema_version", 1, "plugins", list);
+    if (given->why)
+        json_object_set_new(root, "places", json_of_places(runtime));
     int failed = given->json && json_dumpf(root, stdout, JSON_COMPACT) != 0;
     if (given->json)
         putchar('\n');

@@ -14,8 +14,8 @@ enum { TOP_LOGITS = 10, DEFAULT_NEW_TOKENS = 128 };
 
 static const cli_option options[] = {
     CLI_COMMON_OPTIONS,
-    { "device", 0, CLI_TEXT, "NAME,…", offsetof(run_options, devices), 0, 0,
-      "run on these devices only, in this order of preference" },
+    { "device", 0, CLI_TEXT, "NAME,...", offsetof(run_options, devices), 0, 0,
+      "run on these devices only; the earlier wins where costs are equal" },
     { "ctx", 0, CLI_NUMBER, "N", offsetof(run_options, ctx), 0, 1 << 30,
       "tokens of context (default: the model's, at most 4096)" },
     { "kv-type", 0, CLI_TEXT, "TYPE", offsetof(run_options, kv_type), 0, 0,
@@ -24,6 +24,8 @@ static const cli_option options[] = {
       "new tokens at most (default: 128)" },
     { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0,
       "the prompt as token ids, used as they are" },
+    { "no-special", 0, CLI_FLAG, NULL, offsetof(run_options, no_special), 0, 0,
+      "text of the prompt that looks like a special token is text" },
     { "ignore-eos", 0, CLI_FLAG, NULL, offsetof(run_options, ignore_eos), 0, 0,
       "go on past the end of the text" },
     { "greedy", 0, CLI_FLAG, NULL, offsetof(run_options, greedy), 0, 0,
@@ -32,7 +34,7 @@ static const cli_option options[] = {
       "temperature (default: 0.8); 0 is greedy" },
     { "top-k", 0, CLI_NUMBER, "N", offsetof(run_options, top_k), 0, 1 << 30,
       "sample from the N most likely (default: 40); 0: all" },
-    { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 0, 1,
+    { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 1e-6, 1,
       "and from this share of the probability (default: 0.95)" },
     { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1,
       "and those this likely relative to the best (default: 0.05)" },
@@ -100,7 +102,8 @@ static int take_prompt(run_state *state, const char *prompt)
     }
     int32_t *ids = NULL;
     if (code == CLI_OK &&
-        tlm_tokenize(state->tokenizer, prompt, bytes, 0, &ids, &state->prompt_count, &err) != TN_OK)
+        tlm_tokenize(state->tokenizer, prompt, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
+                     &state->prompt_count, &err) != TN_OK)
         code = cli_fail_status(&err);
     if (code == CLI_OK &&
         !(state->prompt = calloc((size_t)state->prompt_count + 1, sizeof *state->prompt)))
@@ -123,10 +126,12 @@ static int check_prompt(const run_state *state)
     if (state->prompt_count == 0)
         return cli_fail(CLI_USAGE,
                         "run: the prompt is empty, and this model adds no token to begin with");
+    if (state->prompt_count > info.model_context_tokens)
+        return cli_fail(CLI_USAGE, "run: the prompt has %u tokens, the model was made for %u",
+                        state->prompt_count, info.model_context_tokens);
     if (state->prompt_count > info.context_tokens)
         return cli_fail(CLI_USAGE,
-                        "run: the prompt has %u tokens, the context holds %u: use --ctx %u or "
-                        "more, or a shorter prompt",
+                        "run: the prompt has %u tokens, the context holds %u: use --ctx %u or more",
                         state->prompt_count, info.context_tokens, state->prompt_count);
     return CLI_OK;
 }
@@ -172,7 +177,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         code = cli_find_devices(state->runtime, given->devices, &state->devices, &device_count);
     if (code == CLI_OK &&
         tlm_tokenizer_create(state->model, NULL, &state->tokenizer, &err) != TN_OK)
-        code = cli_fail_status(&err);
+        code = cli_fail_model(model, &err);
     if (code == CLI_OK && *tlm_tokenizer_warning(state->tokenizer))
         cli_note("warning: %s", tlm_tokenizer_warning(state->tokenizer));
     if (code == CLI_OK)
@@ -181,7 +186,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     how.device_count = code == CLI_OK ? device_count : 0;
     if (code == CLI_OK &&
         tlm_context_create(state->runtime, state->model, &how, &state->context, &err) != TN_OK)
-        code = cli_fail_status(&err);
+        code = cli_fail_model(model, &err);
     state->load_ms = now_ms() - begin;
     if (code == CLI_OK && given->explain)
         tn_session_explain(tlm_context_session(state->context), &(tn_sink){ stderr, write_text });
@@ -284,7 +289,8 @@ static int generate(run_state *state)
     if (!given->json)
         putchar('\n');
     if (state->token_count == room && most < given->max_tokens)
-        cli_note("the context of %u tokens is full: --ctx takes more", info.context_tokens);
+        cli_note("the context of %u tokens is full%s", info.context_tokens,
+                 info.context_tokens < info.model_context_tokens ? ": --ctx takes more" : "");
     return is_interrupted ? CLI_INTERRUPTED : CLI_OK;
 }
 

@@ -11,7 +11,7 @@ typedef struct run_options {
     const char *devices, *kv_type, *tokens;
     int64_t ctx, max_tokens, top_k, seed;   // seed -1 = random
     double temperature, top_p, min_p;
-    bool greedy, ignore_eos, explain, json;
+    bool greedy, ignore_eos, no_special, explain, json;
 } run_options;
 
 typedef struct run_state {

@@ -103,6 +103,11 @@ int cli_open_model(const char *name, tn_model **out_model)
     char path[PATH_BYTES];
     if (access(name, F_OK) != 0 && find_embedded(name, path, sizeof path))
         name = path;
+    if (access(name, F_OK) != 0 && !strchr(name, '/') &&
+        cli_nearest(name, (const char *const[]){ "austen" }, 1))
+        return cli_fail(CLI_FILE,
+                        "%s: there is no such file; the embedded model is called 'austen'%s", name,
+                        strcmp(name, "austen") ? "" : ", and it is not installed");
     return tn_model_open(name, NULL, out_model, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 

@@ -27,7 +27,7 @@ static int print_ids(const int32_t *ids, uint32_t count, bool as_json)
     return cli_end_output();
 }
 
-static int tokenize(const tn_model *model, const char *text, size_t bytes,
+static int tokenize(const char *name, const tn_model *model, const char *text, size_t bytes,
                     const tokenize_options *given)
 {
     tn_error err = { 0 };
@@ -40,7 +40,7 @@ static int tokenize(const tn_model *model, const char *text, size_t bytes,
     if (status == TN_OK)
         status = tlm_tokenize(tokenizer, text, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
                               &count, &err);
-    int code = status == TN_OK ? print_ids(ids, count, given->json) : cli_fail_status(&err);
+    int code = status == TN_OK ? print_ids(ids, count, given->json) : cli_fail_model(name, &err);
     tlm_ids_free(tokenizer, ids);
     tlm_tokenizer_destroy(tokenizer);
     return code;
@@ -67,7 +67,7 @@ static int run(int argc, char **argv)
     if (code == CLI_OK)
         code = cli_open_model(argv[1], &model);
     if (code == CLI_OK)
-        code = tokenize(model, text, bytes, &given);
+        code = tokenize(argv[1], model, text, bytes, &given);
     tn_model_close(model);
     free(from_stdin);
     return code;

@@ -22,7 +22,7 @@ typedef struct tn_session tn_session;
 typedef struct tn_session_options {
     uint32_t size;   // sizeof
     uint32_t device_count;
-    tn_device *const *devices;       // in order of preference; none = all that are not software
+    tn_device *const *devices;       // the earlier wins where costs are equal; none = all but software
     const tn_allocator *allocator;   // NULL = the C library's
 } tn_session_options;
 
@@ -38,8 +38,8 @@ TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_gr
 // NULL is fine; waits for what runs. Since 0.1
 TN_API void tn_session_destroy(tn_session *session);
 
-// Bytes for an input: all of its elements, contiguous, or only the first ones when an extent says
-// that no more count.
+// Bytes for an input: all of its elements, contiguous; only the first ones when a view of the input
+// has an extent (tn_graph_limit), which says that no more count. No input twice in one run.
 typedef struct tn_feed {
     tn_value input;
     const void *data;

@@ -97,6 +97,8 @@ static const char *refuse_attention(const cpu_job *node)
         return "attention with positions that are not I32";
     if (cpu_has(node, 4) && !cpu_is_float(&node->in[4]))
         return "attention with a mask that is neither F32 nor F16";
+    if (cpu_has(node, 5))
+        return "attention with sinks";
     if (!cpu_rank_at_most(q, 3) || !cpu_rank_at_most(k, 3) || !cpu_rank_at_most(v, 3))
         return "attention of more than three dims";
     if (q->dims[1] % k->dims[1])

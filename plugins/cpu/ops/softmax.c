@@ -13,6 +13,8 @@ static const char *refuse_softmax(const cpu_job *node)
         return "softmax of what is neither F32 nor F16";
     if (cpu_has(node, 1) && !cpu_is_float(&node->in[1]))
         return "softmax with a mask that is neither F32 nor F16";
+    if (((const tnp_softmax_attr *)node->attr)->alibi_max_bias != 0)
+        return "softmax with ALiBi";
     return cpu_refuse_strides(node);
 }
 

@@ -100,7 +100,7 @@ static void add_bos_without_id(gguf_builder *b)
 
 static const broken_case cases[] = {
     { "no model", "tokenizer.ggml.model", add_nothing, TN_E_FILE, "no key tokenizer.ggml.model" },
-    { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_UNSUPPORTED,
+    { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_FILE,
       "'rwkv'" },
     { "no tokens", "tokenizer.ggml.tokens", add_nothing, TN_E_FILE,
       "no key tokenizer.ggml.tokens" },

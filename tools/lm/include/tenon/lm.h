@@ -39,8 +39,8 @@ typedef struct tlm_tokenizer_options {
 } tlm_tokenizer_options;
 
 // Reads and checks the vocabulary of a model. options NULL = defaults.
-// Errors: TN_E_FILE a key is missing, of the wrong type, or contradicts another; TN_E_UNSUPPORTED a
-// tokenizer model that is not known; TN_E_ARG a `pre` that is not known; TN_E_HOST_MEMORY.
+// Errors: TN_E_FILE a key is missing, of the wrong type, or contradicts another, or the
+// tokenizer is of a kind that this release does not know; TN_E_ARG a `pre` that is not known; TN_E_HOST_MEMORY.
 // Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_tokenizer_create(const tn_model *model,
                                                     const tlm_tokenizer_options *options,
@@ -174,15 +174,15 @@ typedef struct tlm_context_options {
     tn_dtype kv_type;          // TN_DTYPE_F32, _F16 or _Q8_0; 0 = F16
     uint32_t reserved;         // 0
     uint32_t device_count;
-    tn_device *const *devices;   // in order of preference; none = every device that is not software
+    tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
     const tn_allocator *allocator;   // NULL = the C library's
 } tlm_context_options;
 
 // Checks metadata and tensors of the model, builds its graphs and compiles them. options NULL =
 // defaults.
-// Errors: TN_E_FILE a key or tensor that is missing or not as expected, named;
-// TN_E_UNSUPPORTED an architecture that is not known, or a node that no device takes; TN_E_ARG an
-// option outside its range; those of tn_session_create. Since 0.1
+// Errors: TN_E_FILE a key or tensor that is missing or not as expected, named, or an architecture
+// that this release does not know; TN_E_UNSUPPORTED a node that no device takes; TN_E_ARG an option
+// outside its range; those of tn_session_create. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
                                                   const tlm_context_options *options,
                                                   tlm_context **out_context, tn_error *err);
