@@ -48,6 +48,8 @@ typedef struct tni_resident {
     uint32_t layout;    // 0 = as the application has them; else a pack
     const void *data;   // of the application: tells constants apart, with bytes
     uint64_t bytes;     // of data, or of the pack
+    tn_dtype dtype;     // of the value that a pack was made of, as are dims and strides
+    int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     tnp_buffer *buffer;
 } tni_resident;
 
@@ -103,7 +105,11 @@ tn_status tni_lane_wait(tni_lane *lane, tn_error *err);   // for all that was su
 // After a failure a semaphore stays failed: waits for what runs and makes a new one. A lost device
 // stays lost.
 void tni_lane_recover(tni_lane *lane);
-// "cpu0: <call>: <text>"
+// What a call that makes something answered: TN_OK only when it made it.
+tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
+                        const tnp_error *plugin_error, tn_error *err);
+// "cpu0: <call>: <text>". A status that says the host or the claim was at fault is the plugin's own
+// fault here: TN_E_INTERNAL.
 tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
                         const tnp_error *plugin_error, tn_error *err);
 

@@ -12,18 +12,35 @@ tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status statu
 {
     char who[320];
     tni_format_text(who, sizeof who, "%s: %s", lane->device->name, call);
+    if (status == TNP_E_ARG || status == TNP_E_UNSUPPORTED || status == TNP_E_VERSION)
+        status = TNP_E_INTERNAL;
     return tni_fail_plugin(err, status, who, plugin_error);
 }
 
+tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
+                        const tnp_error *plugin_error, tn_error *err)
+{
+    if (status != TNP_OK)
+        return tni_lane_fail(lane, call, status, plugin_error, err);
+    if (!made)
+        return tni_fail(err, TN_E_INTERNAL, "%s: %s: the plugin answered success and made nothing",
+                        lane->device->name, call);
+    return TN_OK;
+}
+
+// What a failing call wrote into its output is not looked at.
 static tn_status make_semaphore(tni_lane *lane, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
     tnp_semaphore_options how = { .size = sizeof how };
-    tnp_status status = lane->table->semaphore_create(lane->opened, &how, &lane->semaphore,
-                                                      &plugin_error);
-    lane->signal = 0;
-    return status == TNP_OK ? TN_OK
-                            : tni_lane_fail(lane, "semaphore_create", status, &plugin_error, err);
+    tnp_semaphore *made = NULL;
+    tnp_status answer = lane->table->semaphore_create(lane->opened, &how, &made, &plugin_error);
+    tn_status status = tni_lane_made(lane, "semaphore_create", answer, made, &plugin_error, err);
+    if (status == TN_OK) {
+        lane->semaphore = made;
+        lane->signal = 0;
+    }
+    return status;
 }
 
 tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
@@ -46,9 +63,12 @@ tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t up
                               .copies = COPIES,
                               .update_bytes = (uint32_t)update_bytes,
                               .updates = updates };
-    tnp_status status = lane->table->queue_create(lane->opened, &how, &lane->queue, &plugin_error);
-    if (status != TNP_OK)
-        return tni_lane_fail(lane, "queue_create", status, &plugin_error, err);
+    tnp_queue *made = NULL;
+    tnp_status answer = lane->table->queue_create(lane->opened, &how, &made, &plugin_error);
+    tn_status status = tni_lane_made(lane, "queue_create", answer, made, &plugin_error, err);
+    if (status != TN_OK)
+        return status;
+    lane->queue = made;
     return make_semaphore(lane, err);
 }
 
@@ -75,23 +95,28 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                         "%s: %s needs %" PRIu64
                         " bytes in one buffer, the largest possible has %" PRIu64,
                         lane->device->name, what, bytes, lane->memory.max_buffer_bytes);
-    tnp_status status = lane->table->buffer_alloc(lane->opened, &ask, out_buffer, &plugin_error);
-    if (status != TNP_OK) {
-        char call[200];
-        tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free",
-                        what, bytes, lane->memory.free_bytes);
-        return tni_lane_fail(lane, call, status, &plugin_error, err);
-    }
+    char call[200];
+    tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what,
+                    bytes, lane->memory.free_bytes);
+    tnp_buffer *made = NULL;
+    tnp_status answer = lane->table->buffer_alloc(lane->opened, &ask, &made, &plugin_error);
+    tn_status status = tni_lane_made(lane, call, answer, made, &plugin_error, err);
+    if (status != TN_OK)
+        return status;
+    *out_buffer = made;
+    void *map = NULL;
     bool is_visible = (lane->memory.flags & TNP_MEMORY_HOST_VISIBLE) &&
                       (lane->memory.flags & TNP_MEMORY_HOST_CACHED);
     if (is_visible && lane->table->buffer_map &&
-        lane->table->buffer_map(*out_buffer, out_map, &plugin_error) != TNP_OK)
-        *out_map = NULL;   // copies do as well
+        lane->table->buffer_map(made, &map, &plugin_error) == TNP_OK)
+        *out_map = map;   // without a map copies do as well
     return TN_OK;
 }
 
 tn_status tni_lane_wait(tni_lane *lane, tn_error *err)
 {
+    if (!lane->semaphore)   // no work is ever given to this device
+        return TN_OK;
     tnp_error plugin_error = tni_plugin_error();
     tnp_status status = lane->table->semaphore_wait(lane->semaphore, lane->signal, UINT64_MAX,
                                                     &plugin_error);
@@ -112,10 +137,11 @@ tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
 
 void tni_lane_recover(tni_lane *lane)
 {
-    tni_lane_wait(lane, NULL);
     tnp_semaphore *failed = lane->semaphore;
+    if (!failed)
+        return;
+    tni_lane_wait(lane, NULL);
+    // Of a lost device none can be made: the failed one stays, and every later call answers so.
     if (make_semaphore(lane, NULL) == TN_OK)
         lane->table->semaphore_destroy(failed);
-    else
-        lane->semaphore = failed;   // a lost device: every later call answers so
 }

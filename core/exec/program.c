@@ -93,9 +93,12 @@ static tn_status compile(const making *m, tni_program *program, tn_error *err)
                          .unit_count = m->segment->unit_count,
                          .slice = &m->slice.slice,
                          .units = m->units };
-    tnp_status status = m->lane->table->compile(m->lane->opened, &what, &program->program,
-                                                &plugin_error);
-    return status == TNP_OK ? TN_OK : tni_lane_fail(m->lane, "compile", status, &plugin_error, err);
+    tnp_program *made = NULL;
+    tnp_status answer = m->lane->table->compile(m->lane->opened, &what, &made, &plugin_error);
+    tn_status status = tni_lane_made(m->lane, "compile", answer, made, &plugin_error, err);
+    if (status == TN_OK)
+        program->program = made;
+    return status;
 }
 
 // -------------------------------------------------------------------------------------------- bind
@@ -182,9 +185,12 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
     tnp_bind what = { .size = sizeof what,
                       .binding_count = m->binding_count,
                       .bindings = pointers };
-    tnp_status answer = m->lane->table->bind(program->program, &what, &program->bound,
-                                             &plugin_error);
-    return answer == TNP_OK ? TN_OK : tni_lane_fail(m->lane, "bind", answer, &plugin_error, err);
+    tnp_bound *made = NULL;
+    tnp_status answer = m->lane->table->bind(program->program, &what, &made, &plugin_error);
+    status = tni_lane_made(m->lane, "bind", answer, made, &plugin_error, err);
+    if (status == TN_OK)
+        program->bound = made;
+    return status;
 }
 
 // ------------------------------------------------------------------------------------------ inputs

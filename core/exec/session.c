@@ -51,6 +51,12 @@ static tn_status open_default(tn_session *session, tn_error *err)
         tn_device *device = tn_runtime_device(session->runtime, i);
         if (device->info.kind == TNP_KIND_SOFTWARE)
             continue;
+        if (session->lane_count == TNI_MAX_PLACES) {
+            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
+                         "%s and what comes after it is not used: a session takes %d devices",
+                         device->name, TNI_MAX_PLACES);
+            break;
+        }
         if (tni_lane_open(&session->lanes[session->lane_count], device, &last) == TN_OK)
             session->lane_count++;
         else
@@ -96,10 +102,26 @@ static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *g
     return status;
 }
 
+// Whether work is ever given to this lane: a segment, or a state to clear or read.
+static bool has_work(const tn_session *session, uint32_t place)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        for (uint32_t s = 0; s < session->graphs[g].schedule.segment_count; s++)
+            if (session->graphs[g].schedule.segments[s].place == place)
+                return true;
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (session->states[i].place == place ||
+            (session->states[i].place == TNP_NONE && place == 0))
+            return true;
+    return false;
+}
+
 static tn_status make_queues(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
         tni_lane *lane = &session->lanes[i];
+        if (!has_work(session, i))
+            continue;
         uint64_t most_bytes = 0;
         uint32_t most = 0;
         for (uint32_t g = 0; g < session->graph_count; g++) {

@@ -8,12 +8,17 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
+// The same bytes may be two constants: a pack is also told by what the value makes of them.
 static tni_resident *find_resident(tn_session *session, uint32_t place, const void *data,
-                                   uint64_t bytes, uint32_t layout)
+                                   uint64_t bytes, uint32_t layout, const tni_value *packed)
 {
     for (uint32_t i = 0; i < session->resident_count; i++) {
         tni_resident *r = &session->residents[i];
-        if (r->place == place && r->data == data && r->bytes == bytes && r->layout == layout)
+        bool is_same_view = !packed || (r->dtype == packed->dtype &&
+                                        !memcmp(r->dims, packed->dims, sizeof r->dims) &&
+                                        !memcmp(r->strides, packed->strides, sizeof r->strides));
+        if (r->place == place && r->data == data && r->bytes == bytes && r->layout == layout &&
+            is_same_view)
             return r;
     }
     return NULL;
@@ -55,8 +60,11 @@ static bool try_import(tni_lane *lane, const void *data, uint64_t bytes, tnp_buf
                            .kind = TNP_IMPORT_HOST,
                            .handle = address,
                            .bytes = bytes };
-        if (lane->table->buffer_import(lane->opened, &ask, out_buffer, &ignored) == TNP_OK)
+        tnp_buffer *made = NULL;
+        if (lane->table->buffer_import(lane->opened, &ask, &made, &ignored) == TNP_OK && made) {
+            *out_buffer = made;
             return true;
+        }
     }
     return false;
 }
@@ -91,7 +99,7 @@ tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_grap
     const tni_value *value = &graph->values[graph->storages[storage].owner];
     uint64_t bytes = graph->storages[storage].bytes;
     tni_lane *lane = &session->lanes[place];
-    tni_resident *r = find_resident(session, place, value->data, bytes, 0);
+    tni_resident *r = find_resident(session, place, value->data, bytes, 0, NULL);
     if (!r) {
         tnp_buffer *buffer;
         bool is_imported = try_import(lane, value->data, bytes, &buffer);
@@ -184,7 +192,7 @@ tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph 
         *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data +
                   value->offset;
     tni_lane *lane = &session->lanes[place];
-    tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout);
+    tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout, value);
     if (r) {
         *out_buffer = r->buffer;
         return TN_OK;
@@ -199,8 +207,7 @@ tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph 
                   .pack = pack,
                   .source = source,
                   .matrices = 1,
-                  .groups_per_matrix = ((uint64_t)value->dims[1] + pack->group_rows - 1) /
-                                       pack->group_rows,
+                  .groups_per_matrix = tni_pack_groups(value, pack->group_rows),
                   .matrix_bytes = (uint64_t)value->strides[2] };
     for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
         p.matrices *= (uint64_t)value->dims[i];
@@ -214,6 +221,9 @@ tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph 
         return TN_E_HOST_MEMORY;
     }
     r->buffer = buffer;
+    r->dtype = value->dtype;
+    memcpy(r->dims, value->dims, sizeof r->dims);
+    memcpy(r->strides, value->strides, sizeof r->strides);
     session->weight_copied_bytes += pack->bytes;
     *out_buffer = buffer;
     return TN_OK;

@@ -59,6 +59,9 @@ static bool infer_set_rows(const tni_rule *rule)
         return false;
     if (rows->extent[1] && index->extent[0] && rows->extent[1] != index->extent[0])
         return tni_rule_fail(rule, TN_E_SHAPE, "rows and index have different extents");
+    if (rows->storage == table->storage || index->storage == table->storage)
+        return tni_rule_fail(rule, TN_E_ARG,
+                             "rows and index may not look at the bytes of the table");
     tni_copy_shape(rule->out, table);
     return true;
 }

@@ -99,6 +99,7 @@ static bool slice(const tni_rule *rule)
     tni_value *out = rule->out;
     const tnp_slice_attr *attr = rule->attr;
     int64_t block = tni_dtype_find(x->dtype)->block_elements;
+    uint64_t offset = x->offset;
     begin_as(out, x);
     for (uint32_t i = 0; i < TN_MAX_DIMS; i++) {
         int64_t begin = attr->begin[i], count = attr->count[i], step = attr->step[i];
@@ -118,11 +119,13 @@ static bool slice(const tni_rule *rule)
         if (x->extent[i] && !is_whole)
             return tni_rule_fail(rule, TN_E_SHAPE, "dim %u of '%s' has an extent and cannot be cut",
                                  i, x->name);
-        out->offset += (uint64_t)(begin / (i == 0 ? block : 1)) * (uint64_t)x->strides[i];
+        offset += (uint64_t)(begin / (i == 0 ? block : 1)) * (uint64_t)x->strides[i];
         out->dims[i] = count;
         out->strides[i] = count > 1 ? x->strides[i] * step
                                     : x->strides[i];   // of one element the step may be anything
     }
+    if (tni_value_elements(out))   // where nothing is left, nothing is looked at
+        out->offset = offset;
     return true;
 }
 

@@ -9,7 +9,14 @@
 #include "base/integer.h"
 #include "sched/sched_internal.h"
 
-enum { MAX_PACKS = 4096, MAX_TEXT = 256 };
+enum {
+    MAX_PACKS = 4096,
+    MAX_TEXT = 256,
+    MAX_STRUCT_BYTES = 4096,   // of a struct that a plugin hands over
+    MAX_WARNINGS = 4,          // of one device and graph; the rest is told by the refusals
+};
+
+static const uint64_t most_scratch_bytes = UINT64_C(1) << 48;
 
 typedef struct asking {
     const tn_graph *graph;
@@ -17,6 +24,8 @@ typedef struct asking {
     tni_answers *answers;
     tn_device *device;
     uint32_t place;
+    bool is_alone;   // no other device is asked
+    uint32_t warning_count;
     bool is_out_of_memory;
 } asking;
 
@@ -119,8 +128,8 @@ static const char *check_packs(const asking *ask, const tnp_claim *claim)
         return "it asks for too many packs";
     for (uint32_t i = 0; i < claim->pack_count; i++) {
         tnp_pack pack;
-        if (!claim->packs[i] || !TNP_TAKE(&pack, claim->packs[i]) ||
-            TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
+        if (!claim->packs[i] || claim->packs[i]->size > MAX_STRUCT_BYTES ||
+            !TNP_TAKE(&pack, claim->packs[i]) || TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
             return "a pack has fields that this host does not know";
         if (pack.value >= ask->slice->slice.value_count ||
             tni_storage_source(ask->graph,
@@ -141,6 +150,9 @@ static const char *check(const asking *ask, const tnp_claim *claim, bool *is_aft
     const char *broken = check_nodes(ask, claim);
     if (!broken && !(isfinite(claim->cost_ns) && claim->cost_ns > 0))
         broken = "its cost is not a positive number";
+    if (!broken &&
+        (claim->scratch_bytes > most_scratch_bytes || claim->resident_bytes > most_scratch_bytes))
+        broken = "it asks for more memory than any device has";
     if (!broken && TNP_ALIEN(claim->flags, 0))
         broken = "it has flags that this host does not know";
     if (!broken && claim->node_count > 1) {
@@ -157,7 +169,7 @@ static const char *check(const asking *ask, const tnp_claim *claim, bool *is_aft
 static bool pack_bytes(const tn_graph *graph, tni_pack *pack)
 {
     const tni_value *value = &graph->values[pack->value];
-    uint64_t groups = ((uint64_t)value->dims[1] + pack->group_rows - 1) / pack->group_rows;
+    uint64_t groups = tni_pack_groups(value, pack->group_rows);
     for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
         if (!tni_mul_u64(groups, (uint64_t)value->dims[i], &groups))
             return false;
@@ -228,7 +240,10 @@ static void take(void *context, const tnp_claim *given)
     tnp_claim claim;
     const char *broken = "it has fields that this host does not know";
     bool *is_after = NULL;
-    if (TNP_TAKE(&claim, given)) {
+    if (!given || given->size < sizeof given->size || given->size > MAX_STRUCT_BYTES) {
+        claim = (tnp_claim){ 0 };
+        broken = "it is NULL or of an impossible size";
+    } else if (TNP_TAKE(&claim, given)) {
         is_after = tni_alloc_zeroed(&ask->answers->arena->allocator,
                                     (size_t)ask->graph->node_count + 1, sizeof *is_after);
         if (!is_after) {
@@ -247,23 +262,41 @@ static void take(void *context, const tnp_claim *given)
     bool has_node = claim.node_count && claim.nodes &&
                     claim.nodes[0] < ask->slice->slice.node_count;
     uint32_t node = ask->slice->graph_node[has_node ? claim.nodes[0] : 0];
-    tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING,
-                 "%s: a claim on '%s' was dropped: %s", ask->device->name,
-                 ask->graph->nodes[node].name, broken);
+    if (ask->warning_count++ < MAX_WARNINGS)
+        tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING,
+                     "%s: a claim on '%s' was dropped: %s", ask->device->name,
+                     ask->graph->nodes[node].name, broken);
     add_refusal(ask, node, text);
+}
+
+// A device that fails here takes nothing; the others go on.
+static void drop_device(asking *ask, uint32_t first_claim, tnp_status status,
+                        const tnp_error *error)
+{
+    tn_error err;
+    char who[MAX_TEXT];
+    snprintf(who, sizeof who, "%s: claim", ask->device->name);
+    tni_fail_plugin(&err, status, who, error);
+    tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s", err.text);
+    ask->answers->claim_count = first_claim;
+    for (uint32_t n = 0; n < ask->graph->node_count && !ask->is_out_of_memory; n++)
+        add_refusal(ask, n, err.text);
 }
 
 static tn_status ask_device(asking *ask, tn_error *err)
 {
+    uint32_t first_claim = ask->answers->claim_count;
     tnp_error plugin_error = tni_plugin_error();
     tnp_claim_sink sink = { .size = sizeof sink, .context = ask, .take = take, .refuse = refuse };
     tnp_status status = ask->device->table->claim(ask->device->opened, &ask->slice->slice, &sink,
                                                   &plugin_error);
-    if (status != TNP_OK) {
+    if (status != TNP_OK && ask->is_alone) {
         char who[MAX_TEXT];
         snprintf(who, sizeof who, "%s: claim", ask->device->name);
         return tni_fail_plugin(err, status, who, &plugin_error);
     }
+    if (status != TNP_OK)
+        drop_device(ask, first_claim, status, &plugin_error);
     if (ask->is_out_of_memory)
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for the claims of %s",
                         ask->device->name);
@@ -287,7 +320,8 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                        .slice = &slice,
                        .answers = out_answers,
                        .device = devices[place],
-                       .place = place };
+                       .place = place,
+                       .is_alone = device_count == 1 };
         tn_status status = tni_device_open(devices[place], err);
         if (status == TN_OK)
             status = tni_slice_make(graph, nodes, graph->node_count,

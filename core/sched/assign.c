@@ -11,8 +11,6 @@
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
-enum { MAX_PLACES = 64 };   // places are bits of a uint64_t
-
 // A link that nobody measured: 8 GB/s and 10 us, a slow PCI Express slot.
 double tni_transfer_cost_ns(uint64_t bytes)
 {
@@ -187,9 +185,9 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
                      tn_error *err)
 {
     const tn_graph *graph = request->graph;
-    if (request->device_count > MAX_PLACES)
+    if (request->device_count > TNI_MAX_PLACES)
         return tni_fail(err, TN_E_ARG, "%u devices are given, at most %d are possible",
-                        request->device_count, MAX_PLACES);
+                        request->device_count, TNI_MAX_PLACES);
     assigning a = {
         .request = request,
         .graph = graph,

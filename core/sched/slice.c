@@ -7,16 +7,8 @@
 
 bool tni_comes_at_submit(const tn_graph *graph, uint32_t storage, uint64_t at_submit_bytes)
 {
-    if (tni_storage_source(graph, storage) != TNI_INPUT)
-        return false;
-    uint64_t own = graph->storages[storage].bytes, sum = own;
-    for (uint32_t s = 0; s < graph->storage_count; s++) {
-        bool is_before = graph->storages[s].bytes < own ||
-                         (graph->storages[s].bytes == own && s < storage);
-        if (is_before && tni_storage_source(graph, s) == TNI_INPUT)
-            sum += graph->storages[s].bytes;
-    }
-    return sum <= at_submit_bytes;
+    return graph->input_sums[storage] <= at_submit_bytes &&
+           graph->input_sums[storage] != UINT64_MAX;
 }
 
 typedef struct builder {

@@ -55,6 +55,40 @@ load common
     fails_with 6 "missing.ini" tenon devices --config missing.ini
 }
 
+@test "a misspelt setting is told, once, with the nearest one" {
+    run --separate-stderr tenon run austen a -n 1 --greedy --set plugin.cpu.treads=1 --set plugin.npu.x=1
+    [ "$status" -eq 0 ]
+    [ "${#stderr_lines[@]}" -eq 2 ]
+    [[ $stderr == *"plugin.npu.x=1: ignored, no plugin 'npu' was found"* ]]
+    [[ $stderr == *"plugin.cpu.treads=1: ignored, plugin cpu has no setting 'treads'; did you mean 'threads'?"* ]]
+    mkdir -p config/tenon
+    printf '[plugin.cpu]\nactivation = f32\n' >config/tenon/tenon.ini
+    run --separate-stderr tenon run austen a -n 1 --greedy
+    [ "$status" -eq 0 ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *"tenon.ini: [plugin.cpu] activation = f32: ignored"*"did you mean 'activations'?" ]]
+    : >empty.ini
+    run --separate-stderr tenon run austen a -n 1 --greedy --config empty.ini --set plugin.cpu.threads=1
+    [ -z "$stderr" ]
+}
+
+@test "the places searched are told, also when nothing is there" {
+    cp -L "$(dirname "$TENON")/../lib/libtenon.so.0" "$(dirname "$TENON")/../lib/libtenon_lm.so.0" .
+    run --separate-stderr env LD_LIBRARY_PATH=. TENON_PLUGIN_PATH=plugins:/nowhere "$TENON" plugins --why
+    [ "$status" -eq 0 ]
+    [[ $output == *"searched, in this order:"* ]]
+    [[ $output == *"TENON_PLUGIN_PATH  plugins: is ignored: a relative path: write all of it, from / on, or give it as --plugin"* ]]
+    [[ $output == *"TENON_PLUGIN_PATH  /nowhere: does not exist"* ]]
+    [[ $output == *"config             $BATS_TEST_TMPDIR/config/tenon/tenon.ini: does not exist"* ]]
+    [[ ${lines[-1]} == "  installed          "*"tenon/plugins: "* ]]
+    run --separate-stderr tenon plugins --why --json
+    [ "$(json 'o["places"][0]["origin"], o["places"][0]["found"], o["places"][-1]["origin"], o["places"][-1]["files"] > 0')" = "('TENON_PLUGIN_PATH', 'is not set', 'installed', True)" ]
+    run --separate-stderr tenon plugins --set plugins.disable=cpu
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [[ $stderr == *"tenon plugins --why"* ]]
+}
+
 @test "a setting without '=' and a value that the plugin does not know" {
     fails_with 2 "=" tenon devices --set plugin.cpu.devices
     run --separate-stderr tenon run austen a -n 1 --greedy --set plugin.cpu.activations=q3

@@ -170,6 +170,7 @@ PY
     [ "$status" -eq 0 ]
     run bash -c '"$TENON" run austen She -n 2 --greedy >/dev/full'
     [ "$status" -eq 7 ]
+    [ "${#lines[@]}" -eq 1 ]
     [[ $output == *"cannot be written"* ]]
 }
 
@@ -200,6 +201,11 @@ PY
     [ "$status" -eq 0 ]
     [[ $stderr == *"cpu0: 72 claims"*"gets 72 nodes"*"cpu1: 72 claims"*"gets 0 nodes"* ]]
     [[ $stderr == *"no plan is below"* ]]
+}
+
+@test "SIGINT while the prompt is read ends it with 130" {
+    run --separate-stderr bash -c 'sleep 5 | "$TENON" run austen & sleep 0.3; pkill -INT -f "$TENON run austen$"; wait $!'
+    [ "$status" -eq 130 ]
 }
 
 @test "help is complete and goes to stdout" {

@@ -23,8 +23,9 @@ struct tlm_context {
     tlm_hparams hparams;
     tlm_weights weights;
     tn_dtype kv_type;
-    uint32_t capacity;   // of the KV cache, in tokens
-    uint32_t position;   // tokens in it
+    uint32_t capacity;      // of the KV cache, in tokens
+    uint32_t batch_limit;   // the largest variant
+    uint32_t position;      // tokens in it
     bool has_all_logits;
 
     uint32_t variant_count;
@@ -52,8 +53,8 @@ static tn_status read_model(tlm_context *c, const tn_model *model, tn_error *err
     if (!c->architecture) {
         char names[128];
         tlm_architecture_names(names, sizeof names);
-        return tlm_fail(err, TN_E_FILE,
-                        "model: architecture '%.60s' is not known (known: %s)", name, names);
+        return tlm_fail(err, TN_E_FILE, "model: architecture '%.60s' is not known (known: %s)",
+                        name, names);
     }
     tlm_keys keys = { .model = model, .architecture = c->architecture->name, .err = err };
     c->architecture->read(&c->hparams, &keys);
@@ -81,6 +82,9 @@ static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_
                         " tokens asked, but the model is made for at most %" PRId64,
                         c->capacity, p->context_tokens);
 
+    c->batch_limit = o->batch_tokens && o->batch_tokens < c->capacity ? o->batch_tokens
+                                                                      : c->capacity;
+
     c->kv_type = o->kv_type ? o->kv_type : TN_DTYPE_F16;
     if (c->kv_type != TN_DTYPE_F32 && c->kv_type != TN_DTYPE_F16 && c->kv_type != TN_DTYPE_Q8_0)
         return tlm_fail(err, TN_E_ARG,
@@ -99,9 +103,9 @@ static tn_status build_variants(tlm_context *c, tn_error *err)
     tn_status status = TN_OK;
     while (c->variant_count < MOST_VARIANTS && status == TN_OK) {
         uint32_t i = c->variant_count, size = batch_tokens[i];
-        if (i > 0 && c->sizes[i - 1] == c->capacity)
+        if (i > 0 && c->sizes[i - 1] == c->batch_limit)
             break;
-        c->sizes[i] = size < c->capacity ? size : c->capacity;
+        c->sizes[i] = size < c->batch_limit ? size : c->batch_limit;
         tlm_variant variant = {
             .hparams = &c->hparams,
             .weights = &c->weights,

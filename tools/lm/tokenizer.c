@@ -5,6 +5,7 @@
 #include "bpe.h"
 #include "error.h"
 #include "pretokenize.h"
+#include "spm.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +22,16 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 // ---------------------------------------------------------------------------------------- creation
 
+static void kind_names(char *to, size_t room)
+{
+    size_t used = 0;
+    to[0] = '\0';
+    for (uint32_t i = 0; i < KINDS && used < room; i++) {
+        int length = snprintf(to + used, room - used, "%s%s", i ? ", " : "", kinds[i]->name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
 static tn_status find_kind(tlm_tokenizer *t, const tn_model *model, tn_error *err)
 {
     const char *name;
@@ -32,11 +43,13 @@ static tn_status find_kind(tlm_tokenizer *t, const tn_model *model, tn_error *er
     for (uint32_t i = 0; i < KINDS; i++)
         if (strcmp(kinds[i]->name, name) == 0)
             t->kind = kinds[i];
-    if (!t->kind)
-        return tlm_fail(err, TN_E_FILE,
-                        "tokenizer: " PREFIX "model is '%s', which is not known (known: gpt2)",
-                        name);
-    return TN_OK;
+    if (t->kind)
+        return TN_OK;
+    char known[128];
+    kind_names(known, sizeof known);
+    return tlm_fail(err, TN_E_FILE,
+                    "tokenizer: " PREFIX "model is '%.60s', which is not known (known: %s)", name,
+                    known);
 }
 
 // The pre-tokenizer: that of the options, else of the file, else an assumption with a warning.
@@ -44,9 +57,19 @@ static tn_status find_pre(tlm_tokenizer *t, const tn_model *model, const char *a
                           const char **out_pre, tn_error *err)
 {
     const char *pre = NULL;
-    if (asked && !tlm_pretokenizer_is_known(asked))
-        return tlm_fail(err, TN_E_ARG, "tokenizer: no pre-tokenizer is called '%s'", asked);
+    char known[256];
+    tlm_pretokenizer_names(known, sizeof known);
     *out_pre = asked;
+    if (!t->kind->default_pre && !asked)
+        return TN_OK;
+    if (!t->kind->default_pre)
+        return tlm_fail(err, TN_E_ARG,
+                        "tokenizer: the file's tokenizer '%s' has no pre-tokenizer, but '%.60s' is "
+                        "asked for",
+                        t->kind->name, asked);
+    if (asked && !tlm_pretokenizer_is_known(asked))
+        return tlm_fail(err, TN_E_ARG, "tokenizer: no pre-tokenizer is called '%.60s' (known: %s)",
+                        asked, known);
     if (asked)
         return TN_OK;
     tn_status status = tn_model_get_string(model, PREFIX "pre", &pre, NULL, err);
@@ -58,14 +81,14 @@ static tn_status find_pre(tlm_tokenizer *t, const tn_model *model, const char *a
     *out_pre = t->kind->default_pre;
     if (pre)
         snprintf(t->warning, sizeof t->warning,
-                 "the file's pre-tokenizer '%.60s' is not known, '%s' is assumed; name another one "
-                 "to change that",
-                 pre, t->kind->default_pre);
+                 "the file's pre-tokenizer '%.60s' is not known, '%s' is assumed; the option pre "
+                 "sets another one of %s",
+                 pre, t->kind->default_pre, known);
     else
-        snprintf(
-            t->warning, sizeof t->warning,
-            "the file names no pre-tokenizer, '%s' is assumed; name another one to change that",
-            t->kind->default_pre);
+        snprintf(t->warning, sizeof t->warning,
+                 "the file names no pre-tokenizer, '%s' is assumed; the option pre sets another "
+                 "one of %s",
+                 t->kind->default_pre, known);
     return TN_OK;
 }
 
@@ -77,15 +100,17 @@ static tn_status read_flag(const tn_model *model, const char *key, bool otherwis
     return status == TN_E_NOT_FOUND ? TN_OK : status;
 }
 
-static tn_status read_ends(tlm_tokenizer *t, const tn_model *model, tn_error *err)
+static tn_status read_ends(tlm_tokenizer *t, const tn_model *model, const char *pre, tn_error *err)
 {
+    bool adds_bos = t->kind->adds_bos || (pre && tlm_pretokenizer_traits(pre) & TLM_PRE_ADDS_BOS);
     tn_status status = tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "bos_token_id",
                                               &t->bos_id, err);
     if (status == TN_OK)
         status = tlm_vocabulary_read_id(&t->vocabulary, model, PREFIX "eos_token_id", &t->eos_id,
                                         err);
     if (status == TN_OK)
-        status = read_flag(model, PREFIX "add_bos_token", t->kind->adds_bos, &t->adds_bos, err);
+        status = read_flag(model, PREFIX "add_bos_token", adds_bos && t->bos_id != TLM_NO_TOKEN,
+                           &t->adds_bos, err);
     if (status == TN_OK)
         status = read_flag(model, PREFIX "add_eos_token", false, &t->adds_eos, err);
     if (status != TN_OK)
@@ -149,7 +174,7 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
     if (status == TN_OK)
         status = t->kind->create(t, model, pre, &t->state, err);
     if (status == TN_OK)
-        status = read_ends(t, model, err);
+        status = read_ends(t, model, pre, err);
     if (status == TN_OK)
         status = tlm_specials_init(&t->specials, &t->vocabulary, err);
     if (status == TN_OK)
@@ -197,21 +222,23 @@ tn_status tlm_ids_add(tlm_ids *ids, int32_t id, tn_error *err)
     return TN_OK;
 }
 
-static tn_status encode_text(const tlm_tokenizer *t, const char *text, size_t bytes, bool is_plain,
+static tn_status encode_text(const tlm_tokenizer *t, const char *text, size_t bytes, uint32_t flags,
                              tlm_ids *ids, tn_error *err)
 {
+    bool is_plain = flags & TLM_TEXT_PLAIN, is_first = !(flags & TLM_TEXT_CONTINUES);
     tn_status status = TN_OK;
     while (bytes > 0 && status == TN_OK) {
         size_t begin;
         int32_t special = tlm_specials_find(&t->specials, &t->vocabulary, text, bytes, is_plain,
                                             &begin);
         if (begin > 0)
-            status = t->kind->encode(t->state, text, begin, ids, err);
+            status = t->kind->encode(t->state, text, begin, is_first, ids, err);
         if (special != TLM_NO_TOKEN && status == TN_OK)
             status = tlm_ids_add(ids, special, err);
         size_t done = begin + (special == TLM_NO_TOKEN ? 0 : t->vocabulary.tokens[special].bytes);
         text += done;
         bytes -= done;
+        is_first = true;   // what comes next follows a special token
     }
     return status;
 }
@@ -231,7 +258,7 @@ tn_status tlm_tokenize(const tlm_tokenizer *tokenizer, const char *text, size_t 
     if (status == TN_OK && is_whole && tokenizer->adds_bos)
         status = tlm_ids_add(&ids, tokenizer->bos_id, err);
     if (status == TN_OK)
-        status = encode_text(tokenizer, text, bytes, flags & TLM_TEXT_PLAIN, &ids, err);
+        status = encode_text(tokenizer, text, bytes, flags, &ids, err);
     if (status == TN_OK && is_whole && tokenizer->adds_eos)
         status = tlm_ids_add(&ids, tokenizer->eos_id, err);
     if (status != TN_OK) {
@@ -245,7 +272,8 @@ tn_status tlm_tokenize(const tlm_tokenizer *tokenizer, const char *text, size_t 
 
 void tlm_ids_free(const tlm_tokenizer *tokenizer, int32_t *ids)
 {
-    tlm_free(&tokenizer->allocator, ids);
+    if (ids)
+        tlm_free(&tokenizer->allocator, ids);
 }
 
 // -------------------------------------------------------------------------------------- the tokens

@@ -58,7 +58,6 @@ typedef struct cli_option {
 typedef struct cli_common {
     cli_list plugins, settings;
     const char *config;
-    const char *devices;   // "cpu0,cpu1"; NULL = all
     int64_t threads;
 } cli_common;
 
@@ -103,8 +102,8 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv);   // argv[0] is the subcommand's name
 } cli_command;
 
-extern const cli_command cli_run_command, cli_tokenize_command, cli_devices_command,
-    cli_plugins_command;
+extern const cli_command cli_run_command, cli_tokenize_command, cli_perplexity_command,
+    cli_inspect_command, cli_devices_command, cli_plugins_command;
 
 // Parses argv by the command's options into `fields` (zeroed or with defaults) and moves what is no
 // option to the front of argv + 1. -1: go on; else the exit code: help was shown, or a line said
@@ -124,8 +123,8 @@ bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count);
 // CLI_OK, or the exit code after a line. Warnings of the runtime go to stderr.
 int cli_start(const cli_common *common, tn_runtime **out_runtime);
 
-// The devices named in common->devices: *out_devices is to be freed, NULL with count 0 when none is
-// named.
+// The devices named, separated by commas: *out_devices is to be freed, NULL with count 0 when none
+// is named.
 int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
                      uint32_t *out_count);
 
@@ -133,7 +132,12 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
 // installed prefix, unless a file of that name is here.
 int cli_open_model(const char *name, tn_model **out_model);
 
-// The whole of stdin, byte for byte. *out_text is to be freed.
+// From now on SIGINT sets a mark, once; a second one ends the process.
+void cli_catch_interrupt(void);
+bool cli_is_interrupted(void);
+
+// The whole of a file or of stdin, byte for byte. *out_text is to be freed.
+int cli_read_file(const char *path, char **out_text, size_t *out_bytes);
 int cli_read_stdin(char **out_text, size_t *out_bytes);
 
 #endif

@@ -48,6 +48,7 @@ static int exit_code(tn_status status)
         return CLI_MEMORY;
     case TN_E_FILE:
     case TN_E_IO:
+    case TN_E_DATA:   // what the user wrote was checked before: the values are the file's
         return CLI_FILE;
     default:
         return CLI_FAILED;
@@ -67,7 +68,11 @@ int cli_fail_model(const char *model, const tn_error *err)
 
 int cli_end_output(void)
 {
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return cli_fail(CLI_FAILED, "standard output cannot be written: %s", strerror(errno));
-    return CLI_OK;
+    static bool is_told;   // one line, however often it is asked
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_OK;
+    if (!is_told)
+        cli_note("standard output cannot be written: %s", strerror(errno));
+    is_told = true;
+    return CLI_FAILED;
 }

@@ -63,9 +63,9 @@ static json_t *json_of_places(const tn_runtime *runtime)
     for (uint32_t i = 0; i < tn_runtime_place_count(runtime); i++) {
         tn_place_info info = { .size = sizeof info };
         tn_runtime_place(runtime, i, &info);
-        json_array_append_new(list, json_pack("{ss ss ss si}", "origin", info.origin, "path",
-                                              info.path, "found", info.found, "files",
-                                              (int)info.file_count));
+        json_array_append_new(list,
+                              json_pack("{ss ss ss si}", "origin", info.origin, "path", info.path,
+                                        "found", info.found, "files", (int)info.file_count));
     }
     return list;
 }

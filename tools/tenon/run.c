@@ -1,5 +1,4 @@
 // run.c: tenon run
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,7 @@
 enum { TOP_LOGITS = 10, DEFAULT_NEW_TOKENS = 128 };
 
 static const cli_option options[] = {
-    CLI_COMMON_OPTIONS,
-    { "device", 0, CLI_TEXT, "NAME,...", offsetof(run_options, devices), 0, 0,
-      "run on these devices only; the earlier wins where costs are equal" },
-    { "ctx", 0, CLI_NUMBER, "N", offsetof(run_options, ctx), 0, 1 << 30,
-      "tokens of context (default: the model's, at most 4096)" },
-    { "kv-type", 0, CLI_TEXT, "TYPE", offsetof(run_options, kv_type), 0, 0,
-      "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },
+    CLI_MODEL_OPTIONS,
     { "max-tokens", 'n', CLI_NUMBER, "N", offsetof(run_options, max_tokens), 0, 1 << 30,
       "new tokens at most (default: 128)" },
     { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0,
@@ -46,14 +39,6 @@ static const cli_option options[] = {
       "print one JSON object at the end, no stream" },
 };
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int number)
-{
-    (void)number;
-    is_interrupted = 1;
-}
-
 static double now_ms(void)
 {
     struct timespec now;
@@ -67,20 +52,6 @@ static void write_text(void *context, const char *text, size_t bytes)
 }
 
 // ----------------------------------------------------------------------------------------- prepare
-
-static bool parse_kv_type(const char *text, tn_dtype *out_type)
-{
-    static const struct {
-        const char *name;
-        tn_dtype type;
-    } types[] = { { "f32", TN_DTYPE_F32 }, { "f16", TN_DTYPE_F16 }, { "q8_0", TN_DTYPE_Q8_0 } };
-    for (size_t i = 0; text && i < sizeof types / sizeof *types; i++)
-        if (!strcmp(text, types[i].name)) {
-            *out_type = types[i].type;
-            return true;
-        }
-    return !text;
-}
 
 static int take_prompt(run_state *state, const char *prompt)
 {
@@ -102,15 +73,15 @@ static int take_prompt(run_state *state, const char *prompt)
     }
     int32_t *ids = NULL;
     if (code == CLI_OK &&
-        tlm_tokenize(state->tokenizer, prompt, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
-                     &state->prompt_count, &err) != TN_OK)
+        tlm_tokenize(state->loaded.tokenizer, prompt, bytes, given->no_special ? TLM_TEXT_PLAIN : 0,
+                     &ids, &state->prompt_count, &err) != TN_OK)
         code = cli_fail_status(&err);
     if (code == CLI_OK &&
         !(state->prompt = calloc((size_t)state->prompt_count + 1, sizeof *state->prompt)))
         code = cli_fail(CLI_MEMORY, "not enough memory for %u tokens", state->prompt_count);
     if (code == CLI_OK)
         memcpy(state->prompt, ids, state->prompt_count * sizeof *ids);
-    tlm_ids_free(state->tokenizer, ids);
+    tlm_ids_free(state->loaded.tokenizer, ids);
     free(from_stdin);
     return code;
 }
@@ -118,7 +89,7 @@ static int take_prompt(run_state *state, const char *prompt)
 static int check_prompt(const run_state *state)
 {
     tlm_context_info info = { .size = sizeof info };
-    tlm_context_describe(state->context, &info);
+    tlm_context_describe(state->loaded.context, &info);
     for (uint32_t i = 0; i < state->prompt_count; i++)
         if (state->prompt[i] < 0 || (uint32_t)state->prompt[i] >= info.vocabulary)
             return cli_fail(CLI_USAGE, "run: there is no token %d, the vocabulary has %u",
@@ -141,7 +112,7 @@ static int make_sampler(run_state *state)
     const run_options *given = state->given;
     tn_error err = { 0 };
     tlm_context_info info = { .size = sizeof info };
-    tlm_context_describe(state->context, &info);
+    tlm_context_describe(state->loaded.context, &info);
     tlm_sampler_options how;
     tlm_sampler_defaults(&how);
     how.temperature = given->greedy ? 0 : (float)given->temperature;
@@ -151,7 +122,8 @@ static int make_sampler(run_state *state)
     how.seed = (uint64_t)given->seed;
     if (given->seed < 0 && getrandom(&how.seed, sizeof how.seed, 0) != sizeof how.seed)
         how.seed = (uint64_t)time(NULL);
-    how.seed &= (UINT64_C(1) << 52) - 1;   // fits the number that --seed takes
+    if (given->seed < 0)   // --seed takes it again
+        how.seed &= (UINT64_C(1) << 52) - 1;
     if (given->seed < 0 && how.temperature > 0)
         cli_note("seed %llu", (unsigned long long)how.seed);
     return tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler, &err) == TN_OK
@@ -163,38 +135,24 @@ static int prepare(run_state *state, const char *model, const char *prompt)
 {
     const run_options *given = state->given;
     tn_error err = { 0 };
-    tlm_context_options how = { .size = sizeof how, .context_tokens = (uint32_t)given->ctx };
-    uint32_t device_count;
-    if (!parse_kv_type(given->kv_type, &how.kv_type))
-        return cli_fail(CLI_USAGE, "run: --kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
     if (given->tokens && prompt)
         return cli_fail(CLI_USAGE, "run: a prompt and --tokens are given, take one");
     double begin = now_ms();
-    int code = cli_open_model(model, &state->model);
-    if (code == CLI_OK)
-        code = cli_start(&given->common, &state->runtime);
-    if (code == CLI_OK)
-        code = cli_find_devices(state->runtime, given->devices, &state->devices, &device_count);
-    if (code == CLI_OK &&
-        tlm_tokenizer_create(state->model, NULL, &state->tokenizer, &err) != TN_OK)
-        code = cli_fail_model(model, &err);
-    if (code == CLI_OK && *tlm_tokenizer_warning(state->tokenizer))
-        cli_note("warning: %s", tlm_tokenizer_warning(state->tokenizer));
+    int code = cli_load(&state->loaded, model, &given->model);
     if (code == CLI_OK)
         code = take_prompt(state, prompt);
-    how.devices = state->devices;
-    how.device_count = code == CLI_OK ? device_count : 0;
-    if (code == CLI_OK &&
-        tlm_context_create(state->runtime, state->model, &how, &state->context, &err) != TN_OK)
-        code = cli_fail_model(model, &err);
+    if (code == CLI_OK)
+        code = cli_load_context(&state->loaded, &given->model, 0, 0);
     state->load_ms = now_ms() - begin;
     if (code == CLI_OK && given->explain)
-        tn_session_explain(tlm_context_session(state->context), &(tn_sink){ stderr, write_text });
+        tn_session_explain(tlm_context_session(state->loaded.context),
+                           &(tn_sink){ stderr, write_text });
     if (code == CLI_OK)
         code = check_prompt(state);
     if (code == CLI_OK)
         code = make_sampler(state);
-    if (code == CLI_OK && tlm_stream_create(state->tokenizer, 0, &state->stream, &err) != TN_OK)
+    if (code == CLI_OK &&
+        tlm_stream_create(state->loaded.tokenizer, 0, &state->stream, &err) != TN_OK)
         code = cli_fail_status(&err);
     return code;
 }
@@ -236,8 +194,8 @@ static void add_text(run_state *state, const char *text, size_t bytes)
 static size_t longest_token(const run_state *state)
 {
     size_t longest = 3, bytes;   // U+FFFD
-    for (int32_t id = 0; id < tlm_token_count(state->tokenizer); id++) {
-        tlm_token_text(state->tokenizer, id, &bytes);
+    for (int32_t id = 0; id < tlm_token_count(state->loaded.tokenizer); id++) {
+        tlm_token_text(state->loaded.tokenizer, id, &bytes);
         longest = bytes > longest ? bytes : longest;
     }
     return longest;
@@ -248,7 +206,7 @@ static int generate(run_state *state)
     const run_options *given = state->given;
     tn_error err = { 0 };
     tlm_context_info info = { .size = sizeof info };
-    tlm_context_describe(state->context, &info);
+    tlm_context_describe(state->loaded.context, &info);
     uint32_t room = info.context_tokens - state->prompt_count +
                     1;   // the last token made needs no place
     uint32_t most = given->max_tokens < room ? (uint32_t)given->max_tokens : room;
@@ -259,18 +217,18 @@ static int generate(run_state *state)
 
     const float *logits;
     double begin = now_ms();
-    if (tlm_eval(state->context, state->prompt, state->prompt_count, &logits, &err) != TN_OK)
+    if (tlm_eval(state->loaded.context, state->prompt, state->prompt_count, &logits, &err) != TN_OK)
         return cli_fail_status(&err);
     state->prefill_ms = now_ms() - begin;
     keep_top(state, logits, info.vocabulary);
     begin = now_ms();
     const char *text;
     size_t bytes;
-    while (state->token_count < most && !is_interrupted) {
+    while (state->token_count < most && !cli_is_interrupted()) {
         int32_t id;
         if (tlm_sample(state->sampler, logits, info.vocabulary, &id, &err) != TN_OK)
             return cli_fail_status(&err);
-        if (!given->ignore_eos && tlm_is_stop(state->tokenizer, id))
+        if (!given->ignore_eos && tlm_is_stop(state->loaded.tokenizer, id))
             break;
         state->tokens[state->token_count++] = id;
         text = tlm_stream_push(state->stream, id, &bytes);
@@ -279,7 +237,7 @@ static int generate(run_state *state)
             return cli_end_output();
         if (state->token_count == most)
             break;
-        if (tlm_eval(state->context, &id, 1, &logits, &err) != TN_OK)
+        if (tlm_eval(state->loaded.context, &id, 1, &logits, &err) != TN_OK)
             return cli_fail_status(&err);
         state->decoded_count++;
     }
@@ -291,18 +249,14 @@ static int generate(run_state *state)
     if (state->token_count == room && most < given->max_tokens)
         cli_note("the context of %u tokens is full%s", info.context_tokens,
                  info.context_tokens < info.model_context_tokens ? ": --ctx takes more" : "");
-    return is_interrupted ? CLI_INTERRUPTED : CLI_OK;
+    return cli_is_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
 static void release(run_state *state)
 {
     tlm_stream_destroy(state->stream);
     tlm_sampler_destroy(state->sampler);
-    tlm_context_destroy(state->context);
-    tlm_tokenizer_destroy(state->tokenizer);
-    tn_runtime_destroy(state->runtime);
-    tn_model_close(state->model);
-    free(state->devices);
+    cli_unload(&state->loaded);
     free(state->prompt);
     free(state->tokens);
     free(state->text);
@@ -319,12 +273,11 @@ static int run(int argc, char **argv)
     run_state state = { .given = &given };
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0) {
-        free(given.common.plugins.items);
-        free(given.common.settings.items);
+        free(given.model.common.plugins.items);
+        free(given.model.common.settings.items);
         return code;
     }
-    sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND },
-              NULL);   // a second one ends at once
+    cli_catch_interrupt();
     code = prepare(&state, argv[1], count == 2 ? argv[2] : NULL);
     if (code == CLI_OK)
         code = generate(&state);
@@ -333,8 +286,8 @@ static int run(int argc, char **argv)
         code = printed == CLI_OK ? code : printed;
     }
     release(&state);
-    free(given.common.plugins.items);
-    free(given.common.settings.items);
+    free(given.model.common.plugins.items);
+    free(given.model.common.settings.items);
     int ended = cli_end_output();
     return code == CLI_OK ? ended : code;
 }

@@ -2,25 +2,19 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
-#include <tenon/lm.h>
-
-#include "cli.h"
+#include "load.h"
 
 typedef struct run_options {
-    cli_common common;
-    const char *devices, *kv_type, *tokens;
-    int64_t ctx, max_tokens, top_k, seed;   // seed -1 = random
+    cli_model_options model;
+    const char *tokens;
+    int64_t max_tokens, top_k, seed;   // seed -1 = random
     double temperature, top_p, min_p;
     bool greedy, ignore_eos, no_special, explain, json;
 } run_options;
 
 typedef struct run_state {
     const run_options *given;
-    tn_model *model;
-    tn_runtime *runtime;
-    tn_device **devices;
-    tlm_tokenizer *tokenizer;
-    tlm_context *context;
+    cli_loaded loaded;
     tlm_sampler *sampler;
     tlm_stream *stream;
     int32_t *prompt;

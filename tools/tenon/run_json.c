@@ -44,7 +44,7 @@ static double per_second(uint32_t count, double ms)
 int run_print_json(const run_state *state)
 {
     tn_memory_report memory = { .size = sizeof memory };
-    tlm_context_memory(state->context, &memory);
+    tlm_context_memory(state->loaded.context, &memory);
     json_t *timing = json_pack("{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
                                per_second(state->prompt_count, state->prefill_ms),
                                "decode_tokens_per_s",

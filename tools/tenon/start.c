@@ -1,6 +1,7 @@
 // start.c: runtime, devices, model and standard input, as the subcommands ask for them.
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,33 +112,64 @@ int cli_open_model(const char *name, tn_model **out_model)
     return tn_model_open(name, NULL, out_model, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
-int cli_read_stdin(char **out_text, size_t *out_bytes)
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+}
+
+void cli_catch_interrupt(void)
+{
+    sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND },
+              NULL);
+}
+
+bool cli_is_interrupted(void)
+{
+    return is_interrupted;
+}
+
+static int read_all(FILE *file, const char *name, char **out_text, size_t *out_bytes)
 {
     char *text = NULL;
-    size_t used = 0, room = 0;
-    *out_text = NULL;
-    *out_bytes = 0;
-    for (;;) {
+    size_t used = 0, room = 0, n;
+    do {
         if (room - used < READ_BYTES) {
             room = room ? 2 * room : 2 * (size_t)READ_BYTES;
             char *larger = realloc(text, room);
             if (!larger) {
                 free(text);
-                return cli_fail(CLI_MEMORY, "not enough memory for %zu bytes of standard input",
-                                room);
+                return cli_fail(CLI_MEMORY, "not enough memory for %zu bytes of %s", room, name);
             }
             text = larger;
         }
-        size_t n = fread(text + used, 1, READ_BYTES, stdin);
+        n = fread(text + used, 1, READ_BYTES, file);
         used += n;
-        if (n < READ_BYTES && ferror(stdin)) {
-            free(text);
-            return cli_fail(CLI_FILE, "standard input cannot be read: %s", strerror(errno));
-        }
-        if (n < READ_BYTES && feof(stdin))
-            break;
+    } while (n == READ_BYTES);
+    if (ferror(file)) {
+        free(text);
+        if (is_interrupted)
+            return CLI_INTERRUPTED;
+        return cli_fail(CLI_FILE, "%s cannot be read: %s", name, strerror(errno));
     }
     *out_text = text;
     *out_bytes = used;
     return CLI_OK;
+}
+
+int cli_read_stdin(char **out_text, size_t *out_bytes)
+{
+    return read_all(stdin, "standard input", out_text, out_bytes);
+}
+
+int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
+{
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
+    int code = read_all(file, path, out_text, out_bytes);
+    fclose(file);
+    return code;
 }

@@ -63,7 +63,9 @@ static void add_random_node(built *b, tn_value index, tn_value length, uint32_t 
         add_node(b, out, table, index, TN_NO_VALUE);
         b->plain[b->plain_count++] = out;
         break;
-    case 3:
+    case 3:   // rows of the table's own bytes are refused
+        if (graph->values[x.index].storage == graph->values[table.index].storage)
+            break;
         out = tn_graph_set_rows(graph, table, x, index);
         add_node(b, out, table, x, index);
         b->tables[b->table_count++] = out;

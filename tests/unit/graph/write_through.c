@@ -131,6 +131,18 @@ static void weights_inputs_and_broadcasts_are_not_written(void **state)
     }
 }
 
+static void rows_of_the_table_itself_are_refused(void **state)
+{
+    (void)state;
+    tn_graph *graph = test_graph();
+    tn_value table = tn_graph_state(graph, "table", TN_DTYPE_F32, 2, (int64_t[]){ 4, 9 });
+    tn_value index = test_value(graph, "index", "I32 {3}");
+    tn_value rows = tn_graph_slice(graph, table, 1, 0, 3);
+    assert_true(tn_value_is_none(tn_graph_set_rows(graph, table, rows, index)));
+    test_refused(graph, "a write", TN_E_ARG, (const char *[]){ "the bytes of the table", NULL });
+    tn_graph_destroy(graph);
+}
+
 static void a_write_waits_for_those_who_read_before_it(void **state)
 {
     (void)state;
@@ -189,6 +201,7 @@ static void a_length_in_a_state_is_read_before_it_is_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_the_table_itself_are_refused),
         cmocka_unit_test(the_output_is_the_operand_after_the_write),
         cmocka_unit_test(rows_are_written_by_index),
         cmocka_unit_test(weights_inputs_and_broadcasts_are_not_written),

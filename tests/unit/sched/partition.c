@@ -191,8 +191,11 @@ static void build(uint32_t *seed)
             x = tn_graph_add(r.graph, x, y);
             break;
         case 1:
-            x = next_random(seed) % 3 ? tn_graph_mul(r.graph, x, y)
-                                      : tn_graph_set_rows(r.graph, state, x, index);
+            if (next_random(seed) % 3 ||
+                r.graph->values[x.index].storage == r.graph->values[state.index].storage)
+                x = tn_graph_mul(r.graph, x, y);
+            else
+                x = tn_graph_set_rows(r.graph, state, x, index);
             break;
         default:
             x = rig_op(&r, ops[next_random(seed) % 4], x);

@@ -40,8 +40,8 @@ typedef struct tlm_tokenizer_options {
 
 // Reads and checks the vocabulary of a model. options NULL = defaults.
 // Errors: TN_E_FILE a key is missing, of the wrong type, or contradicts another, or the
-// tokenizer is of a kind that this release does not know; TN_E_ARG a `pre` that is not known; TN_E_HOST_MEMORY.
-// Since 0.1
+// tokenizer is of a kind that this release does not know; TN_E_ARG a `pre` that is not known;
+// TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_tokenizer_create(const tn_model *model,
                                                     const tlm_tokenizer_options *options,
                                                     tlm_tokenizer **out_tokenizer, tn_error *err);
@@ -176,6 +176,8 @@ typedef struct tlm_context_options {
     uint32_t device_count;
     tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
     const tn_allocator *allocator;   // NULL = the C library's
+    uint32_t batch_tokens;           // ids that go through the model at once; 0 = 512
+    uint32_t reserved_2;             // 0
 } tlm_context_options;
 
 // Checks metadata and tensors of the model, builds its graphs and compiles them. options NULL =

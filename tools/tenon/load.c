@@ -1,0 +1,65 @@
+// load.c: see load.h.
+#include "load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool parse_kv_type(const char *text, tn_dtype *out_type)
+{
+    static const struct {
+        const char *name;
+        tn_dtype type;
+    } types[] = { { "f32", TN_DTYPE_F32 }, { "f16", TN_DTYPE_F16 }, { "q8_0", TN_DTYPE_Q8_0 } };
+    for (size_t i = 0; text && i < sizeof types / sizeof *types; i++)
+        if (!strcmp(text, types[i].name)) {
+            *out_type = types[i].type;
+            return true;
+        }
+    return !text;
+}
+
+int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given)
+{
+    tn_error err = { 0 };
+    tn_dtype type;
+    *loaded = (cli_loaded){ .name = name };
+    if (!parse_kv_type(given->kv_type, &type))
+        return cli_fail(CLI_USAGE, "--kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
+    int code = cli_open_model(name, &loaded->model);
+    if (code == CLI_OK)
+        code = cli_start(&given->common, &loaded->runtime);
+    if (code == CLI_OK &&
+        tlm_tokenizer_create(loaded->model, NULL, &loaded->tokenizer, &err) != TN_OK)
+        code = cli_fail_model(name, &err);
+    if (code == CLI_OK && *tlm_tokenizer_warning(loaded->tokenizer))
+        cli_note("warning: %s: %s", name, tlm_tokenizer_warning(loaded->tokenizer));
+    return code;
+}
+
+int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_t flags,
+                     uint32_t batch_tokens)
+{
+    tn_error err = { 0 };
+    tn_device **devices = NULL;
+    tlm_context_options how = { .size = sizeof how,
+                                .flags = flags,
+                                .context_tokens = (uint32_t)given->ctx,
+                                .batch_tokens = batch_tokens };
+    parse_kv_type(given->kv_type, &how.kv_type);
+    int code = cli_find_devices(loaded->runtime, given->devices, &devices, &how.device_count);
+    how.devices = devices;
+    if (code == CLI_OK &&
+        tlm_context_create(loaded->runtime, loaded->model, &how, &loaded->context, &err) != TN_OK)
+        code = cli_fail_model(loaded->name, &err);
+    free(devices);
+    return code;
+}
+
+void cli_unload(cli_loaded *loaded)
+{
+    tlm_context_destroy(loaded->context);
+    tlm_tokenizer_destroy(loaded->tokenizer);
+    tn_runtime_destroy(loaded->runtime);
+    tn_model_close(loaded->model);
+    *loaded = (cli_loaded){ 0 };
+}

@@ -1,0 +1,58 @@
+// load.h: a language model opened, with a runtime, tokenizer and context, as subcommands that run
+// one need it.
+#ifndef CLI_LOAD_H
+#define CLI_LOAD_H
+
+#include <tenon/lm.h>
+
+#include "cli.h"
+
+// To stand first in the struct that the options of such a subcommand fill.
+typedef struct cli_model_options {
+    cli_common common;
+    const char *devices;   // "cpu0,cpu1"; NULL = all
+    const char *kv_type;   // NULL = f16
+    int64_t ctx;           // 0 = the default
+} cli_model_options;
+
+#define CLI_MODEL_OPTIONS                                                                          \
+    CLI_COMMON_OPTIONS,                                                                            \
+        { "device",                                                                                \
+          0,                                                                                       \
+          CLI_TEXT,                                                                                \
+          "NAME,...",                                                                              \
+          offsetof(cli_model_options, devices),                                                    \
+          0,                                                                                       \
+          0,                                                                                       \
+          "run on these devices only; the earlier wins where costs are equal" },                   \
+        { "ctx",                                                                                   \
+          0,                                                                                       \
+          CLI_NUMBER,                                                                              \
+          "N",                                                                                     \
+          offsetof(cli_model_options, ctx),                                                        \
+          0,                                                                                       \
+          1 << 30,                                                                                 \
+          "tokens of context (default: the model's, at most 4096)" },                              \
+    {                                                                                              \
+        "kv-type", 0, CLI_TEXT, "TYPE", offsetof(cli_model_options, kv_type), 0, 0,                \
+            "f32, f16 or q8_0: how the KV cache is kept (default: f16)"                            \
+    }
+
+typedef struct cli_loaded {
+    const char *name;   // as the user wrote it
+    tn_model *model;
+    tn_runtime *runtime;
+    tlm_tokenizer *tokenizer;
+    tlm_context *context;
+} cli_loaded;
+
+// Model, runtime and tokenizer. CLI_OK, or the exit code after a line; cli_unload in any case.
+int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given);
+
+// The context. flags and batch_tokens as in tlm_context_options.
+int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_t flags,
+                     uint32_t batch_tokens);
+
+void cli_unload(cli_loaded *loaded);   // also half loaded, or zeroed
+
+#endif
