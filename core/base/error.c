@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/text.h"
 
 enum { LONGEST_TEXT = 6144 };   // a path of PATH_MAX and a sentence around it
 
@@ -73,8 +74,17 @@ tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_lis
     if (!err)
         return status;
     tni_format_text_v(text, sizeof text, format, arguments);
+    return tn_error_set(err, status, text);
+}
+
+tn_status tn_error_set(tn_error *err, tn_status status, const char *text)
+{
+    char safe[LONGEST_TEXT];
+    if (!err)
+        return status;
+    tni_text_make_safe(safe, sizeof safe, text, strlen(text) + 1);
     err->status = status;
-    shorten(err->text, sizeof err->text, text);
+    shorten(err->text, sizeof err->text, safe);
     return status;
 }
 

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +19,10 @@ void tni_log_line(const tni_log *log, int32_t level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    char safe[LINE_BYTES];
+    tni_text_make_safe(safe, sizeof safe, text, sizeof text);
     if (log->write)
-        log->write(log->context, level, text);
+        log->write(log->context, level, safe);
     else
-        fprintf(stderr, "tenon: %s: %s\n", level_names[level], text);
+        fprintf(stderr, "tenon: %s: %s\n", level_names[level], safe);
 }

@@ -1,9 +1,27 @@
 // team.c: the pool of threads.
 //
-// A run is announced by `generation`: sleeping threads wait for it to change on a futex. Worker w
-// of a run takes part when w < workers. The barrier counts arrivals; the last one moves `phase` on.
-// Waiting is: spin a while, yield a while, then sleep on the futex, so that a machine with more
-// workers than free cores still makes progress.
+// Each thread of the pool waits for a turn of its own `go`, so that a run disturbs only those that
+// take part. The barrier counts arrivals; the last one moves `phase` on. Waiting is: spin for
+// SPIN_NS, then sleep on a futex.
+//
+// How many workers a run gets. Workers in lockstep are as fast as the slowest: where another
+// process holds one of two cores, each barrier may wait for the scheduler to bring back the worker
+// that it took off, and two workers get less done than one. On 2 cores beside a busy loop, a model
+// of 135M decoded 24 tokens/s with two workers and 87 with one. So the pool adapts:
+//
+//   - A worker that sleeps in a barrier, or the caller while it waits for the last worker, counts
+//     the time as lost. Short waits, which uneven parts cause, end while it spins, and cost no look
+//     at the clock.
+//   - When a quarter of all workers' time was lost, the next runs get half as many. A quarter is
+//     where two workers do as much as one: both work for half of the time, and for the other half
+//     one works or waits for its core, and the other sleeps.
+//   - After a pause twice as many are tried, and soon after that the next step up. What does not
+//     last as long as the pause did doubles the pause, up to MOST_PAUSE_NS: so a busy machine costs
+//     a slow run a second, and one that is free again is used in full after a second. What lasts
+//     longer halves it.
+//
+// This is judged over JUDGE_NS of runs at least: threads that wake up late make a run of a few
+// microseconds look bad. Callers see no difference in results, which do not depend on `workers`.
 #include "base/team.h"
 
 #include <linux/futex.h>
@@ -13,15 +31,33 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { MAX_THREADS = 1024, SPINS = 4000, LINE_BYTES = 64 };
+enum {
+    MAX_THREADS = 1024,
+    LINE_BYTES = 64,
+    SPIN_NS = 30000,   // about what it costs to sleep and be woken: 20 to 40 us on 2 virtual cores
+    JUDGE_NS = 2000000,
+    LEAST_PAUSE_NS = 20000000,
+    MOST_PAUSE_NS = 800000000,
+    LOST_PART = 4,   // one of so many
+};
+
+// A number that threads wait on until it changes. One that falls asleep says so first, and so a
+// change that meets nobody asleep costs no system call.
+typedef struct watched {
+    _Alignas(LINE_BYTES) atomic_uint value;
+    atomic_uint sleepers;
+} watched;
 
 typedef struct tni_worker {
+    watched go;   // moves on when the worker is to run the body, or to end
     tni_pool *pool;
     uint32_t index;
     pthread_t thread;
@@ -33,24 +69,32 @@ struct tni_team {
     uint32_t spins;   // 0 with more workers than CPUs: spinning would only delay the others
 };
 
+// All of it is read and written by the caller whose turn it is.
+typedef struct judgement {
+    uint32_t limit;                 // workers that a run gets at most
+    uint64_t changed_ns, wait_ns;   // when limit was changed; how long until it may be raised
+    uint64_t pause_ns;              // how long to wait after it was lowered
+    uint64_t seen_ns, lost_ns;      // time of all workers since the last look at it
+} judgement;
+
 struct tni_pool {
     tn_allocator allocator;
-    uint32_t threads, cpus;
+    uint32_t threads, cpus, spins;
     tni_worker *workers;    // threads - 1 of them, started from index 1
     pthread_mutex_t turn;   // held by the caller whose body runs
+    judgement judgement;
 
-    // The run at hand; written by its caller before `generation` moves.
+    // The run at hand; written by its caller before the workers are told to go.
     void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers);
     void *argument;
     tni_team team;
     bool is_ending;
 
     // Each on a cache line of its own: they are written by different threads.
-    _Alignas(LINE_BYTES) atomic_uint generation;
-    _Alignas(LINE_BYTES) atomic_uint running;   // pool threads not yet past the run's body
+    watched running;   // workers of the pool that are not yet past the run's body
     _Alignas(LINE_BYTES) atomic_uint arrived;
-    _Alignas(LINE_BYTES) atomic_uint phase;
-    _Alignas(LINE_BYTES) atomic_uint sleepers;   // threads that may sleep on `phase` or `running`
+    watched phase;
+    _Alignas(LINE_BYTES) atomic_ullong lost_ns;   // in this run
 };
 
 static void futex_sleep(atomic_uint *word, unsigned seen)
@@ -72,18 +116,34 @@ static void relax(void)
 #endif
 }
 
-// Returns when *word is no longer `seen`.
-static void wait_for_change(tni_pool *pool, atomic_uint *word, unsigned seen, uint32_t spins)
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void wake(watched *word)
+{
+    if (atomic_load(&word->sleepers))
+        futex_wake_all(&word->value);
+}
+
+// Returns when the value is no longer `seen`, and adds the time that it slept to *slept_ns.
+static void wait_for_change(watched *word, unsigned seen, uint32_t spins, atomic_ullong *slept_ns)
 {
     for (uint32_t i = 0; i < spins; i++) {
-        if (atomic_load_explicit(word, memory_order_acquire) != seen)
+        if (atomic_load_explicit(&word->value, memory_order_acquire) != seen)
             return;
         relax();
     }
-    atomic_fetch_add(&pool->sleepers, 1);
-    while (atomic_load(word) == seen)
-        futex_sleep(word, seen);
-    atomic_fetch_sub(&pool->sleepers, 1);
+    uint64_t begin = slept_ns ? now_ns() : 0;
+    atomic_fetch_add(&word->sleepers, 1);
+    while (atomic_load(&word->value) == seen)
+        futex_sleep(&word->value, seen);
+    atomic_fetch_sub(&word->sleepers, 1);
+    if (slept_ns)
+        atomic_fetch_add(slept_ns, now_ns() - begin);
 }
 
 void tni_team_barrier(tni_team *team, uint32_t worker)
@@ -92,14 +152,13 @@ void tni_team_barrier(tni_team *team, uint32_t worker)
     if (team->workers == 1)
         return;
     tni_pool *pool = team->pool;
-    unsigned phase = atomic_load(&pool->phase);
+    unsigned phase = atomic_load(&pool->phase.value);
     if (atomic_fetch_add(&pool->arrived, 1) + 1 == team->workers) {
         atomic_store(&pool->arrived, 0);
-        atomic_store(&pool->phase, phase + 1);
-        if (atomic_load(&pool->sleepers))
-            futex_wake_all(&pool->phase);
+        atomic_store(&pool->phase.value, phase + 1);
+        wake(&pool->phase);
     } else {
-        wait_for_change(pool, &pool->phase, phase, team->spins);
+        wait_for_change(&pool->phase, phase, team->spins, &pool->lost_ns);
     }
 }
 
@@ -107,16 +166,71 @@ static void *serve(void *argument)
 {
     tni_worker *worker = argument;
     tni_pool *pool = worker->pool;
-    for (unsigned seen = 0;;) {
-        wait_for_change(pool, &pool->generation, seen, SPINS);
-        seen = atomic_load(&pool->generation);
+    uint32_t spins = 0;
+    for (unsigned seen = 0;; seen++) {
+        wait_for_change(&worker->go, seen, spins, NULL);
         if (pool->is_ending)
             return NULL;
-        if (worker->index < pool->team.workers)
-            pool->body(pool->argument, &pool->team, worker->index, pool->team.workers);
-        if (atomic_fetch_sub(&pool->running, 1) == 1 && atomic_load(&pool->sleepers))
-            futex_wake_all(&pool->running);
+        spins = pool->team.spins;
+        pool->body(pool->argument, &pool->team, worker->index, pool->team.workers);
+        if (atomic_fetch_sub(&pool->running.value, 1) == 1)
+            wake(&pool->running);
     }
+}
+
+static void tell_to_go(tni_worker *worker)
+{
+    atomic_fetch_add(&worker->go.value, 1);
+    wake(&worker->go);
+}
+
+static uint32_t permitted_workers(tni_pool *pool, uint32_t wanted, uint64_t now)
+{
+    judgement *j = &pool->judgement;
+    if (j->limit < pool->threads && j->limit < wanted && now - j->changed_ns >= j->wait_ns) {
+        j->limit = j->limit * 2 < pool->threads ? j->limit * 2 : pool->threads;
+        j->changed_ns = now;
+        j->wait_ns = LEAST_PAUSE_NS;
+        j->seen_ns = j->lost_ns = 0;
+    }
+    return wanted < j->limit ? wanted : j->limit;
+}
+
+static void judge_run(tni_pool *pool, uint32_t workers, uint64_t begin, uint64_t end)
+{
+    judgement *j = &pool->judgement;
+    j->seen_ns += (end - begin) * workers;
+    j->lost_ns += atomic_exchange(&pool->lost_ns, 0);
+    if (j->seen_ns < (uint64_t)JUDGE_NS * workers)
+        return;
+    if (j->lost_ns > j->seen_ns / LOST_PART) {
+        bool did_last = end - j->changed_ns >= j->pause_ns;
+        uint64_t pause = did_last ? j->pause_ns / 2 : j->pause_ns * 2;
+        j->pause_ns = pause < LEAST_PAUSE_NS  ? LEAST_PAUSE_NS
+                      : pause > MOST_PAUSE_NS ? MOST_PAUSE_NS
+                                              : pause;
+        j->wait_ns = j->pause_ns;
+        j->limit = workers / 2;
+        j->changed_ns = end;
+    }
+    j->seen_ns = j->lost_ns = 0;
+}
+
+static void run_together(tni_pool *pool, uint32_t workers,
+                         void (*body)(void *argument, tni_team *team, uint32_t worker,
+                                      uint32_t workers),
+                         void *argument, uint64_t begin)
+{
+    pool->body = body;
+    pool->argument = argument;
+    pool->team = (tni_team){ pool, workers, workers <= pool->cpus ? pool->spins : 0 };
+    atomic_store(&pool->running.value, workers - 1);
+    for (uint32_t i = 1; i < workers; i++)
+        tell_to_go(&pool->workers[i - 1]);
+    body(argument, &pool->team, 0, workers);
+    for (unsigned left; (left = atomic_load(&pool->running.value)) != 0;)
+        wait_for_change(&pool->running, left, pool->team.spins, &pool->lost_ns);
+    judge_run(pool, workers, begin, now_ns());
 }
 
 void tni_pool_run(tni_pool *pool, uint32_t wanted,
@@ -124,23 +238,18 @@ void tni_pool_run(tni_pool *pool, uint32_t wanted,
                   void *argument)
 {
     uint32_t workers = wanted < 1 ? 1 : wanted < pool->threads ? wanted : pool->threads;
+    if (workers > 1) {
+        pthread_mutex_lock(&pool->turn);
+        uint64_t begin = now_ns();
+        workers = permitted_workers(pool, workers, begin);
+        if (workers > 1)
+            run_together(pool, workers, body, argument, begin);
+        pthread_mutex_unlock(&pool->turn);
+    }
     if (workers == 1) {   // needs no other thread: no turn to wait for
         tni_team alone = { pool, 1, 0 };
         body(argument, &alone, 0, 1);
-        return;
     }
-    pthread_mutex_lock(&pool->turn);
-    pool->body = body;
-    pool->argument = argument;
-    pool->team = (tni_team){ pool, workers, workers <= pool->cpus ? SPINS : 0 };
-    atomic_store(&pool->running, pool->threads - 1);
-    atomic_fetch_add(&pool->generation, 1);
-    if (atomic_load(&pool->sleepers))
-        futex_wake_all(&pool->generation);
-    body(argument, &pool->team, 0, workers);
-    for (unsigned left; (left = atomic_load(&pool->running)) != 0;)
-        wait_for_change(pool, &pool->running, left, pool->team.spins);
-    pthread_mutex_unlock(&pool->turn);
 }
 
 // CPUs that the control group's quota allows, rounded up; UINT32_MAX = no quota.
@@ -168,6 +277,23 @@ static uint32_t usable_cpus(void)
     return usable < quota ? usable : quota;
 }
 
+// How often a worker looks at a number in SPIN_NS. The best of some tries: another process may have
+// had the core in the others.
+static uint32_t count_spins(void)
+{
+    enum { TRIES = 5, LOOKS = 256 };
+    uint64_t least = SPIN_NS;
+    for (int i = 0; i < TRIES; i++) {
+        atomic_uint value = 0;
+        uint64_t begin = now_ns();
+        for (int look = 0; look < LOOKS && atomic_load(&value) == 0; look++)
+            relax();
+        uint64_t took = now_ns() - begin;
+        least = took < least ? took : least;
+    }
+    return (uint32_t)(LOOKS * (uint64_t)SPIN_NS / (least ? least : 1));
+}
+
 // Starts the pool's threads with all signals blocked: those belong to the application's own
 // threads.
 static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
@@ -178,7 +304,8 @@ static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
     uint32_t started = 1;
     for (; started < wanted; started++) {
         tni_worker *worker = &pool->workers[started - 1];
-        *worker = (tni_worker){ .pool = pool, .index = started };
+        worker->pool = pool;
+        worker->index = started;
         if (pthread_create(&worker->thread, NULL, serve, worker) != 0)
             break;
     }
@@ -200,14 +327,20 @@ tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_p
     tni_pool *pool = a.alloc(a.context, sizeof *pool, LINE_BYTES);
     if (!pool)
         return tni_fail_memory(err, "the thread pool", sizeof *pool);
-    *pool = (tni_pool){ .allocator = a, .cpus = cpus };
-    pool->workers = tni_alloc_zeroed(&a, threads, sizeof *pool->workers);
+    *pool = (tni_pool){
+        .allocator = a,
+        .cpus = cpus,
+        .spins = threads > 1 ? count_spins() : 0,
+    };
+    pool->workers = a.alloc(a.context, threads * sizeof *pool->workers, LINE_BYTES);
     if (!pool->workers) {
         tni_free(&a, pool);
         return tni_fail_memory(err, "the thread pool", threads * sizeof *pool->workers);
     }
+    memset(pool->workers, 0, threads * sizeof *pool->workers);
     pthread_mutex_init(&pool->turn, NULL);
     pool->threads = start_threads(pool, threads);
+    pool->judgement = (judgement){ .limit = pool->threads, .pause_ns = LEAST_PAUSE_NS };
     *out_pool = pool;
     return TN_OK;
 }
@@ -217,8 +350,8 @@ void tni_pool_destroy(tni_pool *pool)
     if (!pool)
         return;
     pool->is_ending = true;
-    atomic_fetch_add(&pool->generation, 1);
-    futex_wake_all(&pool->generation);
+    for (uint32_t i = 1; i < pool->threads; i++)
+        tell_to_go(&pool->workers[i - 1]);
     for (uint32_t i = 1; i < pool->threads; i++)
         pthread_join(pool->workers[i - 1].thread, NULL);
     pthread_mutex_destroy(&pool->turn);

@@ -86,7 +86,8 @@ struct tn_session {
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
-    uint64_t run;   // number of the run at hand, for spans
+    uint32_t last_graph;   // the one whose outputs are in the arenas; TNP_NONE
+    uint64_t run;          // number of the run at hand, for spans
 };
 
 // ------------------------------------------------------------------------------------------ lane.c

@@ -21,7 +21,8 @@ static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_
                     schedule->graph->nodes[node].name, schedule->answers.refusals[r].reason);
             return;
         }
-    tni_say(sink, "      begins at '%s': it costs less here\n", schedule->graph->nodes[node].name);
+    tni_say(sink, "      begins at '%s': by cost, order or a state\n",
+            schedule->graph->nodes[node].name);
 }
 
 static void say_segment(const tn_session *session, const tni_schedule *schedule, uint32_t index,

@@ -10,11 +10,7 @@ enum { PENDING = 16, POINTS = 2, COPIES = 1 };
 tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
                         const tnp_error *plugin_error, tn_error *err)
 {
-    char who[320];
-    tni_format_text(who, sizeof who, "%s: %s", lane->device->name, call);
-    if (status == TNP_E_ARG || status == TNP_E_UNSUPPORTED || status == TNP_E_VERSION)
-        status = TNP_E_INTERNAL;
-    return tni_fail_plugin(err, status, who, plugin_error);
+    return tni_device_fail(lane->device, call, status, plugin_error, err);
 }
 
 tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
@@ -128,11 +124,17 @@ tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
     tnp_error plugin_error = tni_plugin_error();
     tnp_point point = { lane->semaphore, lane->signal + 1 };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &point };
-    tnp_status status = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
-    if (status != TNP_OK)
-        return tni_lane_fail(lane, "copy", status, &plugin_error, err);
+    tnp_status answer = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
+    if (answer == TNP_E_BUSY &&
+        tni_lane_wait(lane, err) == TN_OK)   // what was taken before ends first
+        answer = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
+    if (answer != TNP_OK)
+        return tni_lane_fail(lane, "copy", answer, &plugin_error, err);
     lane->signal++;
-    return tni_lane_wait(lane, err);
+    tn_status status = tni_lane_wait(lane, err);
+    if (status != TN_OK)
+        tni_lane_recover(lane);
+    return status;
 }
 
 void tni_lane_recover(tni_lane *lane)

@@ -1,4 +1,5 @@
 // program.c: each segment compiled for its device and bound to its addresses.
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -126,6 +127,12 @@ static tn_status bind_storages(making *m, tn_error *err)
         tni_source source = tni_storage_source(graph, storage);
         if (bytes == 0)
             continue;
+        if (m->lane->memory.max_binding_bytes && bytes > m->lane->memory.max_binding_bytes)
+            return tni_fail(err, TN_E_DEVICE_MEMORY,
+                            "%s: '%s' has %" PRIu64 " bytes, one binding takes %" PRIu64,
+                            m->lane->device->name,
+                            graph->values[graph->storages[storage].owner].name, bytes,
+                            m->lane->memory.max_binding_bytes);
         if (source == TNI_STATE) {
             add_binding(m, TNP_BIND_STORAGE, i, 0,
                         m->session->states[m->compiled->state_of[storage]].buffer, 0, bytes);

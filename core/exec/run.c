@@ -1,8 +1,8 @@
 // run.c: one run of one graph. Nothing here allocates, builds or plans.
 //
-// Segments run one after another: what a segment needs from another device is copied through host
-// memory first. Work on one device is ordered by its queue, so the host waits only before it copies
-// out, and at the end.
+// Segments run one after another. What a segment needs from another device is copied through host
+// memory before it, and the host waits for each such copy; work on one device is ordered by its
+// queue, so between segments the host does not wait.
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
-static tn_status find_graph(tn_session *session, uint32_t graph, tn_value value, const char *what,
+static tn_status find_value(tn_session *session, uint32_t graph, tn_value value, const char *what,
                             const tni_value **out_value, tn_error *err)
 {
     if (graph >= session->graph_count)
@@ -47,7 +47,7 @@ static tn_status take_feeds(tn_session *session, uint32_t graph, const tn_feed *
     const tni_compiled *compiled = &session->graphs[graph];
     for (uint32_t i = 0; i < count; i++) {
         const tni_value *value = NULL;
-        tn_status status = find_graph(session, graph, feeds[i].input, "tn_session_run", &value,
+        tn_status status = find_value(session, graph, feeds[i].input, "tn_session_run", &value,
                                       err);
         if (status == TN_OK)
             status = check_feed(compiled, value, &feeds[i], err);
@@ -148,17 +148,23 @@ tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *fee
     if (graph >= session->graph_count)
         return tni_fail(err, TN_E_ARG, "tn_session_run: there is no graph %u, the session has %u",
                         graph, session->graph_count);
+    if (feed_count && !feeds)
+        return tni_fail(err, TN_E_ARG, "tn_session_run: %u feeds are given and they are NULL",
+                        feed_count);
     const tni_compiled *compiled = &session->graphs[graph];
     tn_status status = take_feeds(session, graph, feeds, feed_count, err);
     if (status != TN_OK)
         return status;
     session->run++;
+    session->last_graph = TNP_NONE;
     for (uint32_t s = 0; s < compiled->schedule.segment_count && status == TN_OK; s++)
         status = run_segment(session, compiled, &compiled->programs[s], err);
     for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
         status = tni_lane_wait(&session->lanes[i], err);
     for (uint32_t i = 0; i < session->lane_count && status != TN_OK; i++)
         tni_lane_recover(&session->lanes[i]);
+    if (status == TN_OK)
+        session->last_graph = graph;
     return status;
 }
 
@@ -235,7 +241,7 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                           uint64_t bytes, tn_error *err)
 {
     const tni_value *value = NULL;
-    tn_status status = find_graph(session, graph, output, "tn_session_read", &value, err);
+    tn_status status = find_value(session, graph, output, "tn_session_read", &value, err);
     if (status != TN_OK)
         return status;
     const tni_compiled *compiled = &session->graphs[graph];
@@ -262,6 +268,9 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                                          : compiled->schedule.places[maker];
     tni_lane *lane = &session->lanes[place];
     bool is_in_arena = state == TNP_NONE && maker != TNP_NONE;
+    if (is_in_arena && session->last_graph != graph)
+        return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
+                        graph);
     return gather(lane, state != TNP_NONE ? session->states[state].buffer : lane->arena,
                   is_in_arena ? compiled->offsets[place][value->storage] : 0,
                   host_bytes(session, compiled, value->storage, place), value, to, bytes, err);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/integer.h"
+#include "base/options.h"
 #include "exec/exec_internal.h"
 
 // ----------------------------------------------------------------------------------------- devices
@@ -99,6 +100,9 @@ static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *g
         if (status == TN_OK)
             status = tni_layout(session, &session->graphs[g], err);
     }
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (session->states[i].place == TNP_NONE)   // no node touches it: any place does
+            session->states[i].place = 0;
     return status;
 }
 
@@ -110,8 +114,7 @@ static bool has_work(const tn_session *session, uint32_t place)
             if (session->graphs[g].schedule.segments[s].place == place)
                 return true;
     for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == place ||
-            (session->states[i].place == TNP_NONE && place == 0))
+        if (session->states[i].place == place)
             return true;
     return false;
 }
@@ -143,7 +146,7 @@ static tn_status make_queues(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
-// Before anything is allocated: what the session will need of each lane's memory against what is
+// Before anything is allocated: arena and states of each lane against what is
 // free, so that a machine which promises more than it has does not find out later.
 static tn_status check_memory(const tn_session *session, tn_error *err)
 {
@@ -197,21 +200,43 @@ static tn_status make(tn_session *session, const tn_graph *const *graphs,
     return status;
 }
 
+static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *const *graphs,
+                                 uint32_t graph_count, const tn_session_options *given,
+                                 tn_session_options *out_options, tn_error *err)
+{
+    tn_status status = tni_take_options(out_options, sizeof *out_options, given,
+                                        "tn_session_create", err);
+    if (status != TN_OK)
+        return status;
+    if (!runtime || !graphs || graph_count == 0)
+        return tni_fail(err, TN_E_ARG, "tn_session_create: no %s is given",
+                        runtime ? "graph" : "runtime");
+    for (uint32_t g = 0; g < graph_count; g++) {
+        if (!graphs[g])
+            return tni_fail(err, TN_E_ARG, "tn_session_create: graph %u is NULL", g);
+        if (!graphs[g]->is_finished)
+            return tni_fail(err, TN_E_GRAPH, "tn_session_create: graph %u is not finished", g);
+    }
+    for (uint32_t i = 0; i < out_options->device_count; i++) {
+        const tn_device *device = out_options->devices ? out_options->devices[i] : NULL;
+        if (!device)
+            return tni_fail(err, TN_E_ARG, "tn_session_create: device %u is NULL", i);
+        if (device->runtime != runtime)
+            return tni_fail(err, TN_E_ARG, "tn_session_create: device %s is of another runtime",
+                            device->name);
+    }
+    return TN_OK;
+}
+
 tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                             uint32_t graph_count, const tn_session_options *given,
                             tn_session **out_session, tn_error *err)
 {
-    tn_session_options options = { .size = sizeof options };
+    tn_session_options options;
     *out_session = NULL;
-    if (given && !TNP_TAKE(&options, given))
-        return tni_fail(
-            err, TN_E_UNSUPPORTED,
-            "tn_session_create: its options have fields set that this release does not know");
-    if (graph_count == 0)
-        return tni_fail(err, TN_E_ARG, "tn_session_create: no graph is given");
-    for (uint32_t g = 0; g < graph_count; g++)
-        if (!graphs[g]->is_finished)
-            return tni_fail(err, TN_E_GRAPH, "tn_session_create: graph %u is not finished", g);
+    tn_status status = check_arguments(runtime, graphs, graph_count, given, &options, err);
+    if (status != TN_OK)
+        return status;
 
     tn_allocator allocator = options.allocator ? *options.allocator
                                                : *tni_runtime_allocator(runtime);
@@ -220,11 +245,12 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
         return tni_fail_memory(err, "a session", sizeof *session);
     tni_arena_init(&session->arena, &allocator);
     session->runtime = runtime;
+    session->last_graph = TNP_NONE;
     session->graphs = tni_arena_take_array(&session->arena, graph_count, sizeof *session->graphs);
     session->graph_count = session->graphs ? graph_count : 0;
-    tn_status status = session->graphs ? make(session, graphs, &options, err)
-                                       : tni_fail_memory(err, "a session",
-                                                         graph_count * sizeof *session->graphs);
+    status = session->graphs
+                 ? make(session, graphs, &options, err)
+                 : tni_fail_memory(err, "a session", graph_count * sizeof *session->graphs);
     if (status != TN_OK) {
         tn_session_destroy(session);
         return status;
@@ -271,5 +297,5 @@ void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
     }
     for (uint32_t i = 0; i < session->state_count; i++)
         report.state_bytes += session->states[i].bytes;
-    TNP_GIVE(out_report, &report);
+    tni_give_struct(out_report, &report, sizeof report);
 }

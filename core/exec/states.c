@@ -120,8 +120,6 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->state_count; i++) {
         tni_state *state = &session->states[i];
-        if (state->place == TNP_NONE)   // only read as an output: any place does
-            state->place = 0;
         if (state->bytes == 0)
             continue;
         char what[200];

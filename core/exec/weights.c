@@ -128,28 +128,26 @@ typedef struct packing {
     const tni_pack *pack;
     const unsigned char *source;
     unsigned char *to;
-    uint64_t groups_per_matrix, matrices, matrix_bytes;
+    uint64_t groups;     // of all matrices
     atomic_int status;   // the first failure
     tnp_error error;     // of the worker that failed first
 } packing;
 
-// Each worker packs a fixed part of the groups of every matrix.
+// Each worker packs a part of the groups, counted through all matrices.
 static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t workers)
 {
     packing *p = argument;
     (void)team;
-    uint64_t begin = p->groups_per_matrix * worker / workers,
-             end = p->groups_per_matrix * (worker + 1) / workers;
-    for (uint64_t m = 0; m < p->matrices && begin < end && atomic_load(&p->status) == TNP_OK; m++) {
-        tnp_error error = tni_plugin_error();
-        unsigned char *to = p->to + (m * p->groups_per_matrix + begin) * p->pack->group_bytes;
-        tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout,
-                                                 p->source + m * p->matrix_bytes, begin, end, to,
-                                                 &error);
-        int expected = TNP_OK;
-        if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
-            p->error = error;
-    }
+    uint64_t begin = p->groups * worker / workers, end = p->groups * (worker + 1) / workers;
+    if (begin == end || atomic_load(&p->status) != TNP_OK)
+        return;
+    tnp_error error = tni_plugin_error();
+    tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout, p->source,
+                                             begin, end, p->to + begin * p->pack->group_bytes,
+                                             &error);
+    int expected = TNP_OK;
+    if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
+        p->error = error;
 }
 
 static tn_status pack_into(tn_session *session, packing *p, const char *name,
@@ -206,11 +204,7 @@ tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph 
                   .value = &described,
                   .pack = pack,
                   .source = source,
-                  .matrices = 1,
-                  .groups_per_matrix = tni_pack_groups(value, pack->group_rows),
-                  .matrix_bytes = (uint64_t)value->strides[2] };
-    for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
-        p.matrices *= (uint64_t)value->dims[i];
+                  .groups = pack->bytes / pack->group_bytes };
     tnp_buffer *buffer;
     tn_status status = pack_into(session, &p, value->name, &buffer, err);
     if (status != TN_OK)

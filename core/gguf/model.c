@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "gguf/gguf_internal.h"
 
 // ---------------------------------------------------------------------------------- open and close
@@ -35,26 +36,6 @@ static tn_status fill(tn_model *model, const char *path, tn_error *err)
     return status;
 }
 
-static tn_status check_options(const tn_model_options *options, tn_error *err)
-{
-    if (!options)
-        return TN_OK;
-    if (options->size < sizeof *options)
-        return tni_fail(err, TN_E_ARG,
-                        "tn_model_open: options->size is %" PRIu32 ", at least %zu was expected",
-                        options->size, sizeof *options);
-    const char *bytes = (const char *)options;
-    for (uint32_t i = sizeof *options; i < options->size; i++)
-        if (bytes[i])
-            return tni_fail(err, TN_E_ARG,
-                            "tn_model_open: options has an unknown field, at byte %" PRIu32, i);
-    if (options->flags & ~(uint32_t)TN_MODEL_READ)
-        return tni_fail(err, TN_E_ARG,
-                        "tn_model_open: options->flags 0x%" PRIx32 " are not all known",
-                        options->flags);
-    return TN_OK;
-}
-
 tn_status tn_model_open(const char *path, const tn_model_options *options, tn_model **out_model,
                         tn_error *err)
 {
@@ -63,16 +44,19 @@ tn_status tn_model_open(const char *path, const tn_model_options *options, tn_mo
     *out_model = NULL;
     if (!path)
         return tni_fail(err, TN_E_ARG, "tn_model_open: path is NULL");
-    tn_status status = check_options(options, err);
+    tn_model_options own;
+    tn_status status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
     if (status != TN_OK)
         return status;
-    const tn_allocator *allocator = options ? options->allocator : NULL;
-    const bool read = options && options->flags & TN_MODEL_READ;
+    if (own.flags & ~(uint32_t)TN_MODEL_READ)
+        return tni_fail(err, TN_E_ARG,
+                        "tn_model_open: options->flags 0x%" PRIx32 " are not all known", own.flags);
 
     tn_model *model = NULL;
-    status = create_empty(allocator, &model, err);
+    status = create_empty(own.allocator, &model, err);
     if (status == TN_OK)
-        status = tni_file_map_open(&model->map, path, read, 0, &model->allocator, err);
+        status = tni_file_map_open(&model->map, path, own.flags & TN_MODEL_READ, 0,
+                                   &model->allocator, err);
     if (status == TN_OK) {
         model->data = model->map.data;
         model->bytes = model->map.bytes;
@@ -117,19 +101,6 @@ void tn_model_close(tn_model *model)
 
 // ------------------------------------------------------------------------------ structs handed out
 
-// Copies what the caller's header knows of `from`, sets what only the caller's knows to zero, keeps
-// the caller's size.
-static void give_struct(void *to, const void *from, size_t from_bytes)
-{
-    uint32_t size;
-    memcpy(&size, to, sizeof size);
-    const size_t shared = size < from_bytes ? size : from_bytes;
-    if (shared > sizeof size)
-        memcpy((char *)to + sizeof size, (const char *)from + sizeof size, shared - sizeof size);
-    if (size > from_bytes)
-        memset((char *)to + from_bytes, 0, size - from_bytes);
-}
-
 void tn_model_describe(const tn_model *model, tn_model_info *out_info)
 {
     const tn_model_info info = {
@@ -141,7 +112,7 @@ void tn_model_describe(const tn_model *model, tn_model_info *out_info)
         .file_bytes = model->bytes,
         .path = model->path,
     };
-    give_struct(out_info, &info, sizeof info);
+    tni_give_struct(out_info, &info, sizeof info);
 }
 
 // An index is UINT32_MAX when a name was looked up in vain.
@@ -155,7 +126,7 @@ static void give_key(const tn_model *model, uint32_t index, tn_model_key *out_ke
                               .count = found->count,
                               .name = found->name };
     }
-    give_struct(out_key, &key, sizeof key);
+    tni_give_struct(out_key, &key, sizeof key);
 }
 
 static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *out_tensor)
@@ -172,7 +143,7 @@ static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *
         for (uint32_t i = 0; i < TN_MAX_DIMS; i++)
             tensor.dims[i] = i < found->rank ? found->dims[i] : 1;
     }
-    give_struct(out_tensor, &tensor, sizeof tensor);
+    tni_give_struct(out_tensor, &tensor, sizeof tensor);
 }
 
 static tn_status refuse_null(const char *call, const void *model, const void *name, const void *out,

@@ -1,10 +1,9 @@
 // graph.h: the inside of a tn_graph, for plan, sched and exec, which read a finished one and keep
 // their own tables beside it, by index. Only the files of this folder write it.
 //
-// values     leaves, outputs of nodes, views; a value is made after everything it looks at, so
-// indices are in order nodes      ops that compute; the order of the array is an order that can be
-// executed storages   alias classes: the bytes that a leaf or an output owns, and that its views
-// look at
+//   values     leaves, outputs of nodes, views; a value comes after everything it looks at
+//   nodes      ops that compute; the order of the array is an order that can be executed
+//   storages   alias classes: the bytes that a leaf or an output owns, and that its views look at
 //
 // A view makes no node: it is a value over the storage of its base, with its own offset, strides
 // and extents. An op that writes through an operand (set_rows) makes a value over that operand's
@@ -100,8 +99,6 @@ typedef struct tni_op {
 
 const tni_op *tni_op_find(tnp_op number);   // NULL = no op of this release
 bool tni_op_is_view(tnp_op number);
-double tni_node_flops(const tn_graph *graph,
-                      const tni_node *node);   // by the formula of ops.def, at full dims
 
 // --------------------------------------------------------------------------------------- questions
 

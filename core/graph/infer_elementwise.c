@@ -1,6 +1,7 @@
 // infer_elementwise.c: ops that go element by element.
 #include "graph/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool infer_unary(const tni_rule *rule)
@@ -44,8 +45,9 @@ static bool infer_clamp(const tni_rule *rule)
 static bool infer_softcap(const tni_rule *rule)
 {
     float cap = ((const tnp_softcap_attr *)rule->attr)->cap;
-    if (!(cap > 0))
-        return tni_rule_fail(rule, TN_E_ARG, "the cap must be above 0, it is %g", (double)cap);
+    if (!(cap > 0) || isinf(cap))
+        return tni_rule_fail(rule, TN_E_ARG, "the cap must be above 0 and finite, it is %g",
+                             (double)cap);
     return infer_unary(rule);
 }
 

@@ -8,11 +8,11 @@ typedef struct window {
     int64_t kernel, stride, dilation, before, after;
 } window;
 
-// How often the window fits; 0 = not once, or a size wraps.
+// How often the window fits; 0 = not once, nothing to look at, or a size wraps.
 static int64_t places_of(int64_t dim, const window *w)
 {
     int64_t reach = w->kernel - 1, padded = dim;
-    if (w->kernel < 1 || w->stride < 1 || w->dilation < 1 ||
+    if (dim < 1 || w->kernel < 1 || w->stride < 1 || w->dilation < 1 ||
         __builtin_mul_overflow(reach, w->dilation, &reach) ||
         __builtin_add_overflow(padded, w->before, &padded) ||
         __builtin_add_overflow(padded, w->after, &padded) || padded <= reach)
@@ -45,7 +45,8 @@ static bool infer_conv(const tni_rule *rule, uint32_t spatial)
         !tni_need_whole(rule, "x", x, 0, spatial) || !tni_need_whole(rule, "w", w, 0, spatial + 1))
         return false;
     if (x->rank > spatial + 2 || w->rank > spatial + 2 || attr->groups == 0 ||
-        w->dims[spatial] * attr->groups != x->dims[spatial] || w->dims[spatial + 1] % attr->groups)
+        x->dims[spatial] % attr->groups || x->dims[spatial] / attr->groups != w->dims[spatial] ||
+        w->dims[spatial + 1] % attr->groups)
         return tni_rule_fail_two(
             rule, TN_E_SHAPE,
             "the channels of x must be those of w times the groups, and the groups "
@@ -102,6 +103,7 @@ static bool infer_pool_2d(const tni_rule *rule)
     if (attr->kind > TNP_POOL_MEAN)
         return tni_rule_fail(rule, TN_E_ARG, "pooling is max (0) or mean (1), not %u", attr->kind);
     tni_copy_shape(rule->out, x);
+    rule->out->rank = x->rank > 2 ? x->rank : 2;
     for (uint32_t i = 0; i < 2; i++) {
         window at = { attr->kernel[i], attr->stride[i], 1, attr->before[i], attr->after[i] };
         if (attr->before[i] >= attr->kernel[i] || attr->after[i] >= attr->kernel[i])

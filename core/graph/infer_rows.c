@@ -87,6 +87,14 @@ static bool infer_rope(const tni_rule *rule)
             rule, TN_E_ARG,
             "base and scale must be above 0 and layout 0 or 1, they are %g, %g and %u",
             (double)attr->base, (double)attr->scale, attr->layout);
+    if (!(attr->yarn_extrapolation >= 0) ||
+        (attr->yarn_extrapolation > 0 && (!(attr->base > 1) || !(attr->yarn_beta_fast > 0) ||
+                                          !(attr->yarn_beta_slow > 0) || attr->yarn_context == 0)))
+        return tni_rule_fail(rule, TN_E_ARG,
+                             "YaRN needs a base above 1, and betas and a context above 0, they are "
+                             "%g, %g, %g and %u",
+                             (double)attr->base, (double)attr->yarn_beta_fast,
+                             (double)attr->yarn_beta_slow, attr->yarn_context);
     if (position->dims[0] != x->dims[2])
         return tni_rule_fail_two(rule, TN_E_SHAPE,
                                  "there must be a position for each token, dims[2] of x", "x", x,

@@ -14,6 +14,8 @@ static bool take_operands(tni_rule *rule, const tn_value *inputs, uint32_t count
     if (count < rule->op->inputs_min || count > rule->op->inputs_max)
         return tni_rule_fail(rule, TN_E_ARG, "%u operands are given, it takes %u to %u", count,
                              rule->op->inputs_min, rule->op->inputs_max);
+    if (count && !inputs)
+        return tni_rule_fail(rule, TN_E_ARG, "%u operands are given and they are NULL", count);
     for (uint32_t i = 0; i < count; i++) {
         rule->in_index[i] = TNP_NONE;
         if (tn_value_is_none(inputs[i]) && i >= rule->op->inputs_min)

@@ -28,23 +28,3 @@ bool tni_op_is_view(tnp_op number)
 {
     return number >= TNP_OP_RESHAPE && number <= TNP_OP_LIMIT;
 }
-
-double tni_node_flops(const tn_graph *graph, const tni_node *node)
-{
-    const tni_value *operand = &graph->values[node->inputs[0]];
-    const tni_value *second = node->input_count > 1 && node->inputs[1] != TNP_NONE
-                                  ? &graph->values[node->inputs[1]]
-                                  : operand;
-    double n = (double)tni_value_elements(&graph->values[node->output]);
-    double k = (double)operand->dims[0];
-    double s = (double)second->dims[2];
-    (void)k, (void)s;
-    switch (node->op) {
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
-    case number:                                                                                   \
-        return flops;
-#include <tenon/ops.def>
-    default:
-        return n;
-    }
-}

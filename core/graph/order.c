@@ -3,6 +3,7 @@
 // Nodes are made after their operands, so the order of building can be executed, and it is the same
 // at every run. What is left to find: the nodes that nothing needs, and the hazards of storages
 // that are written through (a KV cache).
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -94,19 +95,31 @@ static void add_before(edges *e, uint32_t node)
 {
     if (node == e->node)
         return;
-    uint32_t at = e->before_count;
-    while (at > e->before_first && e->before[at - 1] > node)
-        at--;
-    if (at > e->before_first && e->before[at - 1] == node)
-        return;
     if (!tni_grow(&e->graph->arena.allocator, &e->before, &e->before_capacity, e->before_count + 1,
                   sizeof *e->before)) {
         e->is_out_of_memory = true;
         return;
     }
-    memmove(e->before + at + 1, e->before + at, (e->before_count - at) * sizeof *e->before);
-    e->before[at] = node;
-    e->before_count++;
+    e->before[e->before_count++] = node;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// What the node at hand comes after: ascending, each once.
+static void sort_before(edges *e)
+{
+    uint32_t kept = e->before_first;
+    if (e->before_count == kept)
+        return;
+    qsort(e->before + kept, e->before_count - kept, sizeof *e->before, by_number);
+    for (uint32_t i = e->before_first; i < e->before_count; i++)
+        if (i == e->before_first || e->before[i] != e->before[i - 1])
+            e->before[kept++] = e->before[i];
+    e->before_count = kept;
 }
 
 static void read_value(edges *e, uint32_t value)
@@ -149,6 +162,7 @@ static bool find_dependencies(tn_graph *graph, edges *e)
         for (uint32_t i = 0; i < count; i++)
             read_value(e, reads[i]);
         write_output(e, &graph->nodes[n]);
+        sort_before(e);
     }
     order->first[graph->node_count] = e->before_count;
     order->before = tni_arena_copy(&graph->arena, e->before, e->before_count, sizeof *e->before);

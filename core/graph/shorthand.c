@@ -78,7 +78,7 @@ static tn_value dims_view(tn_graph *graph, tnp_op op, tn_value x, uint32_t rank,
 {
     tnp_dims_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
-        attr.dims[i] = i < rank ? dims[i] : 1;
+        attr.dims[i] = i < rank && dims ? dims[i] : 1;
     return one(graph, op, x, &attr);
 }
 
@@ -96,7 +96,7 @@ tn_value tn_graph_permute(tn_graph *graph, tn_value x, uint32_t rank, const uint
 {
     tnp_permute_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
-        attr.axes[i] = i < rank ? axes[i] : i;
+        attr.axes[i] = i < rank && axes ? axes[i] : i;
     return one(graph, TNP_OP_PERMUTE, x, &attr);
 }
 

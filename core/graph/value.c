@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/integer.h"
 #include "graph/graph_internal.h"
 
@@ -112,7 +113,7 @@ tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_i
     info.bytes = tn_dtype_bytes(value->dtype, value->dims[0]);
     for (uint32_t i = 1; i < TN_MAX_DIMS; i++)
         info.bytes *= (uint64_t)value->dims[i];
-    TNP_GIVE(out_info, &info);
+    tni_give_struct(out_info, &info, sizeof info);
     return TN_OK;
 }
 

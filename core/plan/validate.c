@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "plan/plan.h"
 
-// b, or one that b follows in place, takes over from a in the step where a ends.
+// b takes the place of a in the step where a ends.
 static bool takes_over(const tni_interval *intervals, uint32_t a, uint32_t b)
 {
     return intervals[b].in_place_of == a && intervals[b].first == intervals[a].last;

@@ -40,6 +40,7 @@ void tni_config_finish(tni_config *config)
     tni_free(&config->arena->allocator, config->paths.items);
     tni_free(&config->arena->allocator, config->order.items);
     tni_free(&config->arena->allocator, config->disabled.items);
+    tni_free(&config->arena->allocator, config->files);
     tni_free(&config->arena->allocator, config->settings);
     *config = (tni_config){ 0 };
 }
@@ -83,7 +84,10 @@ static tn_status add_setting(tni_config *config, const char *plugin, const char 
 {
     tni_setting new = { tni_arena_take_text(config->arena, plugin),
                         tni_arena_take_text(config->arena, key),
-                        tni_arena_take_text(config->arena, value), source };
+                        tni_arena_take_text(config->arena, value),
+                        source,
+                        false,
+                        false };
     if (!new.plugin || !new.key || !new.value)
         return tni_fail_memory(err, "a setting", strlen(value));
     for (uint32_t i = 0; i < config->setting_count;
@@ -245,14 +249,17 @@ static int take_line(void *argument, const char *section, const char *key, const
 tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err)
 {
     struct stat about;
-    if (!is_required && stat(path, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        return TN_OK;
+    bool is_there = is_required || stat(path, &about) == 0 || (errno != ENOENT && errno != ENOTDIR);
     tni_file_map map;
     ini_source source = { .config = config,
                           .path = tni_arena_take_text(config->arena, path),
                           .err = err };
-    if (!source.path)
+    if (!source.path || !tni_grow(&config->arena->allocator, &config->files, &config->file_capacity,
+                                  config->file_count + 1, sizeof *config->files))
         return tni_fail_memory(err, "a configuration", strlen(path));
+    config->files[config->file_count++] = (tni_config_file){ source.path, is_there };
+    if (!is_there)
+        return TN_OK;
     tn_status status = tni_file_map_open(&map, path, true, MAX_FILE_BYTES,
                                          &config->arena->allocator, err);
     if (status != TN_OK)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/integer.h"
 #include "plugin/plugin_internal.h"
 
@@ -18,7 +19,7 @@ void tn_device_describe(const tn_device *device, tn_device_info *out_info)
         .memory_bytes = device->info.memory_bytes,
         .flops_per_s = device->info.flops_per_s,
     };
-    TNP_GIVE(out_info, &info);
+    tni_give_struct(out_info, &info, sizeof info);
 }
 
 static tn_status open_device(tn_device *device, tn_error *err)
@@ -38,11 +39,23 @@ static tn_status open_device(tn_device *device, tn_error *err)
     return TN_OK;
 }
 
+// By now the plugin has asked for what it knows: what is left is a slip, or of another release.
+static void warn_of_settings(const tn_device *device)
+{
+    const tn_runtime *runtime = device->runtime;
+    for (uint32_t i = 0; i < runtime->plugin_count; i++)
+        if (runtime->plugins[i]->table == device->table)
+            tni_plugin_warn_of_unasked(runtime->plugins[i]);
+}
+
 tn_status tni_device_open(tn_device *device, tn_error *err)
 {
     pthread_mutex_lock(&device->runtime->opening);
-    tn_status status = device->opened ? TN_OK : open_device(device, err);
+    bool is_first = !device->opened;
+    tn_status status = is_first ? open_device(device, err) : TN_OK;
     pthread_mutex_unlock(&device->runtime->opening);
+    if (is_first && status == TN_OK)   // outside the lock: the log is a call of the application's
+        warn_of_settings(device);
     return status;
 }
 

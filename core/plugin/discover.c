@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,30 @@ bool tni_identity_is_same(const tni_identity *a, const tni_identity *b)
 {
     return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+// Writes down what was found at a place, as words that go on after its path.
+static tn_status tell_place(tn_runtime *runtime, const char *origin, const char *path,
+                            uint32_t file_count, tn_error *err, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+static tn_status tell_place(tn_runtime *runtime, const char *origin, const char *path,
+                            uint32_t file_count, tn_error *err, const char *format, ...)
+{
+    char found[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(found, sizeof found, format, arguments);
+    va_end(arguments);
+    tni_place new = { .origin = origin,
+                      .path = tni_arena_take_text(&runtime->arena, path),
+                      .found = tni_arena_take_text(&runtime->arena, found),
+                      .file_count = file_count };
+    if (!new.path || !new.found ||
+        !tni_grow(&runtime->allocator, &runtime->places, &runtime->place_capacity,
+                  runtime->place_count + 1, sizeof *runtime->places))
+        return tni_fail_memory(err, "the list of places", sizeof new);
+    runtime->places[runtime->place_count++] = new;
+    return TN_OK;
 }
 
 static const char *kind_name(mode_t mode)
@@ -99,6 +124,16 @@ static tn_status refuse(tn_runtime *runtime, const char *path, const place *wher
     if (plugin)
         tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "%s", reason);
     return status;
+}
+
+// A place that cannot be searched: the reason is that of a candidate, too.
+static tn_status refuse_place(tn_runtime *runtime, const char *path, const place *where,
+                              const char *reason, tn_error *err)
+{
+    tn_status status = refuse(runtime, path, where, reason, err);
+    return status == TN_OK
+               ? tell_place(runtime, where->origin, path, 0, err, "is ignored: %s", reason)
+               : status;
 }
 
 static tn_status add_file(tn_runtime *runtime, const char *path, const place *where, tn_error *err)
@@ -169,28 +204,55 @@ static tn_status list_folder(tn_runtime *runtime, DIR *folder, const char *path,
     return TN_OK;
 }
 
+// `count` files at a place, when there were `before` candidates.
+static tn_status tell_files(tn_runtime *runtime, const char *path, const place *where,
+                            uint32_t count, uint32_t before, tn_error *err)
+{
+    uint32_t new = runtime->plugin_count - before;
+    const char *plural = count == 1 ? "" : "s";
+    if (count == 0)
+        return tell_place(runtime, where->origin, path, 0, err, "no file *.so");
+    if (new == count)
+        return tell_place(runtime, where->origin, path, count, err, "%u file%s", count, plural);
+    return tell_place(runtime, where->origin, path, count, err, "%u file%s, %u not seen before",
+                      count, plural, new);
+}
+
 static tn_status add_folder(tn_runtime *runtime, const char *path, const place *where,
                             tn_error *err)
 {
     place inside = { .origin = where->origin };   // who names a folder does not name what is in it
     name_list paths = { 0 };
     DIR *folder = opendir(path);
+    if (!folder && !where->is_optional)
+        return refuse_place(runtime, path, where, strerror(errno), err);
     if (!folder)
-        return where->is_optional ? TN_OK : refuse(runtime, path, where, strerror(errno), err);
+        return tell_place(runtime, where->origin, path, 0, err, "is ignored: %s", strerror(errno));
+    uint32_t before = runtime->plugin_count;
     tn_status status = list_folder(runtime, folder, path, &paths, err);
     for (uint32_t i = 0; status == TN_OK && i < paths.count; i++)
         status = add_file(runtime, paths.items[i], &inside, err);
     closedir(folder);
     tni_free(&runtime->allocator, paths.items);
-    return status;
+    return status == TN_OK ? tell_files(runtime, path, where, paths.count, before, err) : status;
 }
 
 static tn_status add_place(tn_runtime *runtime, const char *path, const place *where, tn_error *err)
 {
     struct stat about;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+    bool is_there = stat(path, &about) == 0;
+    if (is_there && S_ISDIR(about.st_mode))
         return add_folder(runtime, path, where, err);
-    return where->is_optional ? TN_OK : add_file(runtime, path, where, err);
+    uint32_t before = runtime->plugin_count;
+    tn_status status = where->is_optional ? TN_OK : add_file(runtime, path, where, err);
+    if (status != TN_OK)
+        return status;
+    if (!is_there)
+        return tell_place(runtime, where->origin, path, 0, err, "does not exist");
+    if (!S_ISREG(about.st_mode) || where->is_optional)
+        return tell_place(runtime, where->origin, path, 0, err, "is ignored: %s",
+                          where->is_optional ? "not a folder" : kind_name(about.st_mode));
+    return tell_files(runtime, path, where, 1, before, err);
 }
 
 // ------------------------------------------------------------------------------------ the searches
@@ -207,25 +269,31 @@ static tn_status search_callers(tn_runtime *runtime, const char *path, tn_error 
         return add_place(runtime, path, &where, err);
     if (!getcwd(here, sizeof here) ||
         (size_t)snprintf(full, sizeof full, "%s/%s", here, path) >= sizeof full)
-        return refuse(runtime, path, &where, "the current folder's name is too long or not known",
-                      err);
+        return refuse_place(runtime, path, &where,
+                            "the current folder's name is too long or not known", err);
     return add_place(runtime, full, &where, err);
 }
 
 static tn_status search_absolute(tn_runtime *runtime, const char *path, const place *where,
                                  tn_error *err)
 {
-    return path[0] == '/'
-               ? add_place(runtime, path, where, err)
-               : refuse(runtime, path, where, "a relative path: only the caller may give one", err);
+    static const char reason[] =
+        "a relative path: write all of it, from / on, or give it as --plugin";
+    return path[0] == '/' ? add_place(runtime, path, where, err)
+                          : refuse_place(runtime, path, where, reason, err);
 }
 
 static tn_status search_environment(tn_runtime *runtime, tn_error *err)
 {
     static const place where = { .origin = "TENON_PLUGIN_PATH", .is_warned_of = true };
     const char *list = secure_getenv("TENON_PLUGIN_PATH");   // NULL for a privileged process
+    if (!list && getenv("TENON_PLUGIN_PATH"))
+        return tell_place(runtime, where.origin, "", 0, err,
+                          "is ignored: the process has other rights than who started it");
+    if (!list || !*list)
+        return tell_place(runtime, where.origin, "", 0, err, "is not set");
     tn_status status = TN_OK;
-    while (list && *list && status == TN_OK) {
+    while (*list && status == TN_OK) {
         size_t bytes = strcspn(list, ":");
         char *path = tni_arena_take(&runtime->arena, bytes + 1);
         if (!path)
@@ -255,23 +323,48 @@ static tn_status search_installed(tn_runtime *runtime, tn_error *err)
     char own[PATH_MAX], folder[PATH_MAX + 32];
     char *slash = find_own_file(own) ? strrchr(own, '/') : NULL;
     if (!slash)
-        return TN_OK;
+        return tell_place(runtime, where.origin, "", 0, err,
+                          "is ignored: the folder of libtenon is not known");
     *slash = 0;
     snprintf(folder, sizeof folder, "%s/tenon/plugins", own);
     return add_place(runtime, folder, &where, err);
 }
 
+// The paths that came from one source: a file, or the application's settings.
+static tn_status search_configured(tn_runtime *runtime, const char *source, tn_error *err)
+{
+    static const place where = { .origin = "config", .is_warned_of = true };
+    const tni_config_words *words = &runtime->config.paths;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < words->count; i++)
+        if (strcmp(words->items[i].source, source) == 0)
+            status = search_absolute(runtime, words->items[i].text, &where, err);
+    return status;
+}
+
+static tn_status search_configs(tn_runtime *runtime, tn_error *err)
+{
+    const tni_config *config = &runtime->config;
+    tn_status status = search_configured(runtime, "settings", err);
+    for (uint32_t i = 0; status == TN_OK && i < config->file_count; i++) {
+        const tni_config_file *file = &config->files[i];
+        status = tell_place(runtime, "config", file->path, 0, err, "%s",
+                            file->is_there ? "was read" : "does not exist");
+        if (status == TN_OK)
+            status = search_configured(runtime, file->path, err);
+    }
+    return status;
+}
+
 tn_status tni_discover(tn_runtime *runtime, const char *const *paths, uint32_t path_count,
                        tn_error *err)
 {
-    static const place configured = { .origin = "config", .is_warned_of = true };
-    const tni_config_words *words = &runtime->config.paths;
     tn_status status = TN_OK;
     for (uint32_t i = 0; status == TN_OK && i < path_count; i++)
         status = search_callers(runtime, paths[i], err);
     if (status == TN_OK)
         status = search_environment(runtime, err);
-    for (uint32_t i = 0; status == TN_OK && i < words->count; i++)
-        status = search_absolute(runtime, words->items[i].text, &configured, err);
+    if (status == TN_OK)
+        status = search_configs(runtime, err);
     return status == TN_OK ? search_installed(runtime, err) : status;
 }

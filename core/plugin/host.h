@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/team.h"
+#include "base/text.h"
 
 enum { TNI_DEVICE_NAME_BYTES = 64 };
 
@@ -63,10 +64,10 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace);
 tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                           const tnp_error *plugin_error);
 
-// Copies at most room - 1 bytes as one line that is safe to show: ends at the first NUL or after
-// from_bytes, bytes that are not UTF-8 and characters without a form of their own (controls, line
-// ends, direction marks) as \xNN, cut at a character's border. true: the text is shown as it was.
-bool tni_text_make_safe(char *to, size_t room, const char *from, size_t from_bytes);
+// The same for a call on a device, "cpu0: claim: text". A status that would blame the caller or the
+// claim (ARG, UNSUPPORTED, VERSION) is the plugin's own fault here: TN_E_INTERNAL. [any]
+tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
+                          const tnp_error *plugin_error, tn_error *err);
 
 // An error for a call of a plugin to fill.
 static inline tnp_error tni_plugin_error(void)

@@ -2,14 +2,15 @@
 //
 //   runtime.c   create, destroy, the public accessors
 //     config.c      tenon.ini and the application's settings        ──► tni_config
-//     discover.c    the places of the search                        ──► a tni_plugin for each
-//     candidate registry.c    which candidates are used, what their devices are called
+//     discover.c    the places of the search            ──► a tni_plugin for each candidate
+//     registry.c    which candidates are used, what their devices are called
 //       load.c        one candidate: manifest, pin, dlopen, query, start
 //         manifest.c    the note in the file
 //         fits.c        whether it fits this host and machine
 //         table.c       the table that the query answered
 //       services.c    what the host does for a plugin
 //     device.c      opening, asking
+//     settings.c    which settings a plugin asked for; warnings of those that nobody did
 #ifndef TNI_PLUGIN_INTERNAL_H
 #define TNI_PLUGIN_INTERNAL_H
 
@@ -66,7 +67,16 @@ typedef struct tni_config_words {
 typedef struct tni_setting {
     const char *plugin, *key, *value;
     const char *source;
+    bool is_asked;     // the plugin asked for the key. Guarded by runtime->asking, like the next
+    bool is_told_of;   // a warning was given
 } tni_setting;
+
+// A file that was looked for. The words and settings of a file have its path, the same pointer, as
+// their source.
+typedef struct tni_config_file {
+    const char *path;
+    bool is_there;
+} tni_config_file;
 
 // Sources are read in the order application, user, system; what comes first wins, and within one
 // source what comes last.
@@ -74,6 +84,8 @@ typedef struct tni_config {
     tni_arena *arena;     // of all texts
     const tni_log *log;   // for what is unknown
     tni_config_words paths, order, disabled;
+    tni_config_file *files;   // as read
+    uint32_t file_count, file_capacity;
     tni_setting *settings;
     uint32_t setting_count, setting_capacity;
 } tni_config;
@@ -104,6 +116,10 @@ typedef struct tni_identity {   // tells whether a file is still the one that wa
     struct timespec changed;
 } tni_identity;
 
+// What a plugin asked for, kept so that a slip of a key can be told: more keys, and what is longer,
+// are only not suggested.
+enum { TNI_ASKED_KEYS = 32, TNI_ASKED_BYTES = 48 };
+
 // One candidate file.
 typedef struct tni_plugin {
     tn_runtime *runtime;
@@ -120,7 +136,15 @@ typedef struct tni_plugin {
     const tnp_plugin *table;   // NULL before it is loaded
     tnp_instance *instance;    // NULL before it is started
     uint32_t device_count;     // of those in the runtime's list
+    uint32_t asked_count;      // guarded by runtime->asking
+    char asked[TNI_ASKED_KEYS][TNI_ASKED_BYTES];
 } tni_plugin;
+
+// One place of the search.
+typedef struct tni_place {
+    const char *origin, *path, *found;
+    uint32_t file_count;
+} tni_place;
 
 enum {
     TNI_MAX_CANDIDATES = 1024,
@@ -135,8 +159,11 @@ struct tn_runtime {
     tni_pool *pool;
     tni_trace trace;
     pthread_mutex_t opening;   // of devices
-    bool has_mutex;
+    pthread_mutex_t asking;    // for settings: what was asked for is written down
+    bool has_mutexes;
     tni_here here;
+    tni_place *places;   // in the order of the search
+    uint32_t place_count, place_capacity;
     tni_plugin **plugins;   // in the order of the search
     uint32_t plugin_count, plugin_capacity;
     tn_device **devices;   // by plugin, as ordered; then by the plugin's index
@@ -149,7 +176,7 @@ void tni_plugin_set_state(tni_plugin *plugin, uint32_t state, const char *format
 void tni_plugin_add_reason(tni_plugin *plugin, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Fills runtime->plugins. Errors: TN_E_HOST_MEMORY.
+// Fills runtime->plugins and runtime->places. Errors: TN_E_HOST_MEMORY.
 tn_status tni_discover(tn_runtime *runtime, const char *const *paths, uint32_t path_count,
                        tn_error *err);
 // Answers false when the file cannot be asked; errno says why.
@@ -165,6 +192,13 @@ void tni_plugin_stop(tni_plugin *plugin);   // also of one that is not started
 // Holds a table against the contract and the file's manifest. false: state and reason are set.
 bool tni_plugin_check_table(tni_plugin *plugin, const tnp_plugin *table);
 void tni_plugin_fill_host(tni_plugin *plugin);
+
+// The value of a setting that the plugin asks for; NULL = not set. [any]
+const char *tni_plugin_ask(tni_plugin *plugin, const char *key);
+// Each setting of the plugin that it never asked for, once. [any]
+void tni_plugin_warn_of_unasked(const tni_plugin *plugin);
+// Settings of plugins that no candidate is named.
+void tni_runtime_warn_of_absent(tn_runtime *runtime);
 
 // Decides on every candidate and lists the devices. Errors: TN_E_HOST_MEMORY.
 tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err);

@@ -13,6 +13,8 @@
 
 // ------------------------------------------------------------------------------ listing of devices
 
+enum { MAX_MEMORIES = 64 };   // of one device
+
 // Room for one answer of a plugin, and bytes behind it that it must not touch.
 typedef struct guarded_info {
     tnp_device_info info;
@@ -57,6 +59,11 @@ static bool ask_info(tni_plugin *plugin, uint32_t index, tnp_device_info *out_in
     tnp_device_info *info = &answer.info;
     if (info->kind < TNP_KIND_CPU || info->kind > TNP_KIND_SOFTWARE) {
         tni_plugin_add_reason(plugin, "%s: unknown kind %u", who, info->kind);
+        return false;
+    }
+    if (info->memory_count > MAX_MEMORIES) {
+        tni_plugin_add_reason(plugin, "%s: %u memories, at most %d are possible", who,
+                              info->memory_count, MAX_MEMORIES);
         return false;
     }
     make_text_safe(info->name, sizeof info->name);

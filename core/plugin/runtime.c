@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "plugin/plugin_internal.h"
 
 // ---------------------------------------------------------------------------------------- creation
@@ -10,18 +11,11 @@
 static tn_status take_options(const tn_runtime_options *given, tn_runtime_options *out,
                               tn_error *err)
 {
-    *out = (tn_runtime_options){ .size = sizeof *out };
-    if (!given)
-        return TN_OK;
-    if (given->size < sizeof given->size)
-        return tni_fail(err, TN_E_ARG,
-                        "runtime options: size is %u, sizeof(tn_runtime_options) is expected",
-                        given->size);
-    if (!TNP_TAKE(out, given))
-        return tni_fail(err, TN_E_UNSUPPORTED,
-                        "runtime options: a field is set that this release does not know");
+    tn_status status = tni_take_options(out, sizeof *out, given, "tn_runtime_create", err);
+    if (status != TN_OK)
+        return status;
     if ((out->plugin_path_count && !out->plugin_paths) || (out->setting_count && !out->settings))
-        return tni_fail(err, TN_E_ARG, "runtime options: a list is NULL and its count is not 0");
+        return tni_fail(err, TN_E_ARG, "tn_runtime_create: a list is NULL and its count is not 0");
     return TN_OK;
 }
 
@@ -40,7 +34,11 @@ static tn_status make_runtime(const tn_runtime_options *options, tn_runtime **ou
     *out_runtime = runtime;
     if (pthread_mutex_init(&runtime->opening, NULL) != 0)
         return tni_fail_memory(err, "a mutex", sizeof runtime->opening);
-    runtime->has_mutex = true;
+    if (pthread_mutex_init(&runtime->asking, NULL) != 0) {
+        pthread_mutex_destroy(&runtime->opening);
+        return tni_fail_memory(err, "a mutex", sizeof runtime->asking);
+    }
+    runtime->has_mutexes = true;
     return tni_pool_create(&allocator, options->threads, &runtime->pool, err);
 }
 
@@ -79,8 +77,6 @@ tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_
     tn_runtime *runtime = NULL;
 
     *out_runtime = NULL;
-    if (err)
-        *err = (tn_error){ .status = TN_OK };
     tn_status status = take_options(options, &own, err);
     if (status == TN_OK)
         status = make_runtime(&own, &runtime, err);
@@ -96,6 +92,7 @@ tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_
         tn_runtime_destroy(runtime);
         return status;
     }
+    tni_runtime_warn_of_absent(runtime);
     *out_runtime = runtime;
     return TN_OK;
 }
@@ -111,9 +108,12 @@ void tn_runtime_destroy(tn_runtime *runtime)
     for (uint32_t i = runtime->plugin_count; i-- > 0;)
         tni_plugin_stop(runtime->plugins[i]);
     tni_pool_destroy(runtime->pool);
-    if (runtime->has_mutex)
+    if (runtime->has_mutexes) {
         pthread_mutex_destroy(&runtime->opening);
+        pthread_mutex_destroy(&runtime->asking);
+    }
     tn_allocator allocator = runtime->allocator;
+    tni_free(&allocator, runtime->places);
     tni_free(&allocator, runtime->devices);
     tni_free(&allocator, runtime->plugins);
     tni_config_finish(&runtime->config);
@@ -174,7 +174,25 @@ void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info
             .is_named = plugin->is_named,
         };
     }
-    TNP_GIVE(out_info, &info);
+    tni_give_struct(out_info, &info, sizeof info);
+}
+
+uint32_t tn_runtime_place_count(const tn_runtime *runtime)
+{
+    return runtime->place_count;
+}
+
+void tn_runtime_place(const tn_runtime *runtime, uint32_t index, tn_place_info *out_info)
+{
+    tn_place_info info = { .size = sizeof info };
+    if (index < runtime->place_count) {
+        const tni_place *place = &runtime->places[index];
+        info.file_count = place->file_count;
+        info.origin = place->origin;
+        info.path = place->path;
+        info.found = place->found;
+    }
+    tni_give_struct(out_info, &info, sizeof info);
 }
 
 const tn_allocator *tni_runtime_allocator(const tn_runtime *runtime)

@@ -45,8 +45,7 @@ static void TNP_CALL host_log(void *context, int32_t level, const char *text)
 
 static const char *TNP_CALL host_setting(void *context, const char *key)
 {
-    const tni_plugin *plugin = context;
-    return key ? tni_runtime_setting(plugin->runtime, plugin->manifest.name, key) : NULL;
+    return key ? tni_plugin_ask(context, key) : NULL;
 }
 
 static uint64_t TNP_CALL host_now_ns(void *context)

@@ -13,6 +13,7 @@ enum {
     MAX_PACKS = 4096,
     MAX_TEXT = 256,
     MAX_STRUCT_BYTES = 4096,   // of a struct that a plugin hands over
+    MAX_CLAIMS_A_NODE = 64,    // of one device; as many refusals
     MAX_WARNINGS = 4,          // of one device and graph; the rest is told by the refusals
 };
 
@@ -24,7 +25,10 @@ typedef struct asking {
     tni_answers *answers;
     tn_device *device;
     uint32_t place;
-    bool is_alone;   // no other device is asked
+    bool is_alone;           // no other device is asked
+    uint32_t claim_number;   // counted from 1
+    uint32_t *after;         // by node of the graph, see check_convex
+    uint32_t refusal_count;
     uint32_t warning_count;
     bool is_out_of_memory;
 } asking;
@@ -47,7 +51,8 @@ static void add_refusal(asking *ask, uint32_t node, const char *reason)
 static void refuse(void *context, uint32_t node, const char *reason)
 {
     asking *ask = context;
-    if (node < ask->slice->slice.node_count)
+    if (node < ask->slice->slice.node_count &&
+        ask->refusal_count++ < MAX_CLAIMS_A_NODE * ask->graph->node_count)
         add_refusal(ask, ask->slice->graph_node[node], reason);
 }
 
@@ -68,9 +73,9 @@ static const char *check_nodes(const asking *ask, const tnp_claim *claim)
 }
 
 // No path leaves the set and comes back: going up from its first to its last node, none outside
-// depends on one inside and has one inside depend on it. leaves: one byte a node of the graph,
-// zeroed.
-static const char *check_convex(const asking *ask, const tnp_claim *claim, bool *is_after)
+// depends on one inside and has one inside depend on it. after[n] is the number of the claim for
+// which node n was last found to depend on it.
+static const char *check_convex(asking *ask, const tnp_claim *claim)
 {
     const tn_graph *graph = ask->graph;
     const uint32_t *of = ask->slice->graph_node;
@@ -88,10 +93,10 @@ static const char *check_convex(const asking *ask, const tnp_claim *claim, bool 
                 else
                     hi = middle;
             }
-            if (is_inside && is_after[before] && !is_set)
+            if (is_inside && ask->after[before] == ask->claim_number && !is_set)
                 return "its nodes are not convex";
-            if (!is_inside && (is_set || is_after[before]))
-                is_after[n] = true;
+            if (!is_inside && (is_set || ask->after[before] == ask->claim_number))
+                ask->after[n] = ask->claim_number;
         }
         next += is_inside;
     }
@@ -103,6 +108,18 @@ static bool is_in_claim(const asking *ask, const tnp_claim *claim, uint32_t grap
     for (uint32_t i = 0; i < claim->node_count; i++)
         if (ask->slice->graph_node[claim->nodes[i]] == graph_node)
             return true;
+    return false;
+}
+
+// Whether a node of the claim has the value as an operand.
+static bool is_operand(const asking *ask, const tnp_claim *claim, uint32_t graph_value)
+{
+    for (uint32_t i = 0; i < claim->node_count; i++) {
+        const tni_node *node = &ask->graph->nodes[ask->slice->graph_node[claim->nodes[i]]];
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (node->inputs[k] == graph_value)
+                return true;
+    }
     return false;
 }
 
@@ -118,6 +135,8 @@ static const char *check_in_place(const asking *ask, const tnp_claim *claim)
         uint32_t maker = ask->graph->values[ask->slice->graph_value[output]].node;
         if (maker == TNP_NONE || !is_in_claim(ask, claim, maker))
             return "an in-place pair names an output that it does not make";
+        if (!is_operand(ask, claim, ask->slice->graph_value[input]))
+            return "an in-place pair names an input that it does not read";
     }
     return NULL;
 }
@@ -136,6 +155,8 @@ static const char *check_packs(const asking *ask, const tnp_claim *claim)
                                ask->graph->values[ask->slice->graph_value[pack.value]].storage) !=
                 TNI_WEIGHT)
             return "it packs a value that is no constant";
+        if (!is_operand(ask, claim, ask->slice->graph_value[pack.value]))
+            return "it packs a constant that it does not read";
         if (!(pack.flags & TNP_PACK_BAKED) &&
             (pack.layout == 0 || pack.group_rows == 0 || pack.group_bytes == 0))
             return "a pack has no layout or no group size";
@@ -145,7 +166,7 @@ static const char *check_packs(const asking *ask, const tnp_claim *claim)
     return NULL;
 }
 
-static const char *check(const asking *ask, const tnp_claim *claim, bool *is_after)
+static const char *check(asking *ask, const tnp_claim *claim)
 {
     const char *broken = check_nodes(ask, claim);
     if (!broken && !(isfinite(claim->cost_ns) && claim->cost_ns > 0))
@@ -155,10 +176,8 @@ static const char *check(const asking *ask, const tnp_claim *claim, bool *is_aft
         broken = "it asks for more memory than any device has";
     if (!broken && TNP_ALIEN(claim->flags, 0))
         broken = "it has flags that this host does not know";
-    if (!broken && claim->node_count > 1) {
-        memset(is_after, 0, ask->graph->node_count * sizeof *is_after);
-        broken = check_convex(ask, claim, is_after);
-    }
+    if (!broken && claim->node_count > 1)
+        broken = check_convex(ask, claim);
     if (!broken)
         broken = check_in_place(ask, claim);
     return broken ? broken : check_packs(ask, claim);
@@ -237,22 +256,14 @@ static void keep(asking *ask, const tnp_claim *claim)
 static void take(void *context, const tnp_claim *given)
 {
     asking *ask = context;
-    tnp_claim claim;
+    tnp_claim claim = { 0 };
     const char *broken = "it has fields that this host does not know";
-    bool *is_after = NULL;
-    if (!given || given->size < sizeof given->size || given->size > MAX_STRUCT_BYTES) {
-        claim = (tnp_claim){ 0 };
+    if (++ask->claim_number > MAX_CLAIMS_A_NODE * ask->graph->node_count)
+        return;   // no plugin means so many
+    if (!given || given->size < sizeof given->size || given->size > MAX_STRUCT_BYTES)
         broken = "it is NULL or of an impossible size";
-    } else if (TNP_TAKE(&claim, given)) {
-        is_after = tni_alloc_zeroed(&ask->answers->arena->allocator,
-                                    (size_t)ask->graph->node_count + 1, sizeof *is_after);
-        if (!is_after) {
-            ask->is_out_of_memory = true;
-            return;
-        }
-        broken = check(ask, &claim, is_after);
-    }
-    tni_free(&ask->answers->arena->allocator, is_after);
+    else if (TNP_TAKE(&claim, given))
+        broken = check(ask, &claim);
     if (!broken) {
         keep(ask, &claim);
         return;
@@ -274,9 +285,7 @@ static void drop_device(asking *ask, uint32_t first_claim, tnp_status status,
                         const tnp_error *error)
 {
     tn_error err;
-    char who[MAX_TEXT];
-    snprintf(who, sizeof who, "%s: claim", ask->device->name);
-    tni_fail_plugin(&err, status, who, error);
+    tni_device_fail(ask->device, "claim", status, error, &err);
     tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s", err.text);
     ask->answers->claim_count = first_claim;
     for (uint32_t n = 0; n < ask->graph->node_count && !ask->is_out_of_memory; n++)
@@ -291,9 +300,7 @@ static tn_status ask_device(asking *ask, tn_error *err)
     tnp_status status = ask->device->table->claim(ask->device->opened, &ask->slice->slice, &sink,
                                                   &plugin_error);
     if (status != TNP_OK && ask->is_alone) {
-        char who[MAX_TEXT];
-        snprintf(who, sizeof who, "%s: claim", ask->device->name);
-        return tni_fail_plugin(err, status, who, &plugin_error);
+        return tni_device_fail(ask->device, "claim", status, &plugin_error, err);
     }
     if (status != TNP_OK)
         drop_device(ask, first_claim, status, &plugin_error);
@@ -304,13 +311,14 @@ static tn_status ask_device(asking *ask, tn_error *err)
 }
 
 tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                  tni_arena *arena, tni_answers *out_answers, tn_error *err)
+                  tni_arena *arena, tni_arena *scratch, tni_answers *out_answers, tn_error *err)
 {
     *out_answers = (tni_answers){ .arena = arena };
     if (graph->node_count == 0)
         return TN_OK;
-    uint32_t *nodes = tni_arena_take_array(arena, graph->node_count, sizeof *nodes);
-    if (!nodes)
+    uint32_t *nodes = tni_arena_take_array(scratch, graph->node_count, sizeof *nodes);
+    uint32_t *after = tni_arena_take_array(scratch, graph->node_count, sizeof *after);
+    if (!nodes || !after)
         return tni_fail_memory(err, "a list of nodes", (uint64_t)graph->node_count * sizeof *nodes);
     for (uint32_t n = 0; n < graph->node_count; n++)
         nodes[n] = n;
@@ -321,11 +329,13 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                        .answers = out_answers,
                        .device = devices[place],
                        .place = place,
+                       .after = after,
                        .is_alone = device_count == 1 };
+        memset(after, 0, graph->node_count * sizeof *after);
         tn_status status = tni_device_open(devices[place], err);
         if (status == TN_OK)
             status = tni_slice_make(graph, nodes, graph->node_count,
-                                    devices[place]->info.update_bytes, arena, &slice, err);
+                                    devices[place]->info.update_bytes, scratch, &slice, err);
         if (status == TN_OK)
             status = ask_device(&ask, err);
         if (status != TN_OK)

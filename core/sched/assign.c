@@ -142,9 +142,10 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
     char reasons[400] = "";
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
-        const char *reason = "it would have to move a state there";
-        if (a->first_claim[n] == TNP_NONE)
-            reason = "no claim";
+        const char *reason = "no claim";
+        for (uint32_t c = a->first_claim[n]; c != TNP_NONE; c = a->next_claim[c])
+            if (a->answers->claims[c].place == place)
+                reason = "it would have to move a state there";
         for (uint32_t r = 0; r < a->answers->refusal_count; r++)
             if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
                 reason = a->answers->refusals[r].reason;

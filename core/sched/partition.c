@@ -200,7 +200,7 @@ static void walk_segments(moving *m)
     }
 }
 
-static bool find_transfers(partition *p)
+static bool find_transfers(partition *p, tni_arena *arena)
 {
     tni_schedule *s = p->schedule;
     moving m = { .schedule = s };
@@ -210,7 +210,7 @@ static bool find_transfers(partition *p)
         return false;
     walk_segments(&m);   // counts
     s->transfer_count = m.count;
-    s->transfers = tni_arena_take_array(p->arena, m.count, sizeof *s->transfers);
+    s->transfers = tni_arena_take_array(arena, m.count, sizeof *s->transfers);
     if (!s->transfers)
         return false;
     m.transfers = s->transfers;
@@ -218,11 +218,11 @@ static bool find_transfers(partition *p)
     return true;
 }
 
-tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *schedule,
-                        bool *out_is_cyclic, tn_error *err)
+tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
+                        tni_schedule *schedule, bool *out_is_cyclic, tn_error *err)
 {
     const tn_graph *graph = schedule->graph;
-    partition p = { .graph = graph, .arena = arena, .schedule = schedule };
+    partition p = { .graph = graph, .arena = scratch, .schedule = schedule };
     *out_is_cyclic = false;
     schedule->unit_count = schedule->segment_count = schedule->transfer_count = 0;
     schedule->cost_ns = 0;
@@ -238,7 +238,7 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *
         *out_is_cyclic = true;
         return TN_OK;
     }
-    if (!find_transfers(&p))
+    if (!find_transfers(&p, arena))
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
                         graph->node_count);
     return TN_OK;

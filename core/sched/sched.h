@@ -80,11 +80,12 @@ typedef struct tni_answers {
     tni_refusal *refusals;
 } tni_answers;
 
-// Asks every device about the whole graph. Devices are opened. A claim that breaks a rule is
+// Asks every device about the whole graph. arena: for the answers; scratch: until the call returns.
+// Devices are opened. A claim that breaks a rule is
 // dropped, with a line in the log and a refusal in its place. Errors: those of opening and of
 // claim(); TN_E_HOST_MEMORY.
 tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                  tni_arena *arena, tni_answers *out_answers, tn_error *err);
+                  tni_arena *arena, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
 void tni_answers_finish(tni_answers *answers);
 
 // ---------------------------------------------------------------------------------------- schedule

@@ -22,7 +22,7 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
 
 // Orders the claims chosen and cuts them into segments. *out_is_cyclic: two units wait for each
 // other; nothing was made.
-tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_schedule *schedule,
-                        bool *out_is_cyclic, tn_error *err);
+tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
+                        tni_schedule *schedule, bool *out_is_cyclic, tn_error *err);
 
 #endif

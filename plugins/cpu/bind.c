@@ -1,4 +1,5 @@
 // bind.c: gives a program its addresses. Every job is made here; a run only fills in lengths.
+#include "order.h"
 #include "program.h"
 
 cpu_bound *cpu_bound_from(tnp_bound *bound)
@@ -70,7 +71,7 @@ static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding,
     uint32_t index;
     if (binding->index >= bound->program->unit_count)
         return cpu_error(err, TNP_E_ARG, "bind: scratch of unit %u, there are %u", binding->index,
-                        bound->program->unit_count);
+                         bound->program->unit_count);
     const cpu_step *step = step_of_unit(bound->program, binding->index, &index);
     if (!step)
         return TNP_OK;   // nobody sees what the unit makes, so it is not run
@@ -84,8 +85,8 @@ static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding,
                          step->name);
     char *address = buffer->data + binding->offset;
     uintptr_t past = (uintptr_t)address % CPU_SCRATCH_ALIGNMENT;
-    bound->steps[index].job.scratch =
-        past == 0 ? address : address + (CPU_SCRATCH_ALIGNMENT - past);
+    bound->steps[index].job.scratch = past == 0 ? address
+                                                : address + (CPU_SCRATCH_ALIGNMENT - past);
     return TNP_OK;
 }
 
@@ -102,8 +103,8 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
                          binding.index);
     if (!cpu_add(binding.offset, binding.bytes, &end) || end > buffer->bytes)
         return cpu_error(err, TNP_E_ARG, "bind: %llu bytes from %llu, the buffer has %llu",
-                        (unsigned long long)binding.bytes, (unsigned long long)binding.offset,
-                        (unsigned long long)buffer->bytes);
+                         (unsigned long long)binding.bytes, (unsigned long long)binding.offset,
+                         (unsigned long long)buffer->bytes);
     switch (binding.kind) {
     case TNP_BIND_STORAGE:
         return place_storage(bound, &binding, buffer, err);
@@ -184,6 +185,7 @@ static tnp_status fill(cpu_bound *bound, const tnp_bind *what, tnp_error *err)
         if (status != TNP_OK)
             return status;
     }
+    cpu_order_steps(bound);
     return TNP_OK;
 }
 

@@ -1,4 +1,5 @@
 // cost.c: what a job computes and moves.
+#include "machine.h"
 #include "node.h"
 
 double cpu_job_flops(const cpu_job *job)
@@ -8,8 +9,8 @@ double cpu_job_flops(const cpu_job *job)
         n *= (double)job->out.dims[d];
     const double k = (double)job->in[0].dims[0], s = (double)job->in[1].dims[2];
     switch (job->op) {
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops) \
-    case number: \
+#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
+    case number:                                                                                   \
         return (double)(flops);
 #include <tenon/ops.def>
     default:
@@ -41,4 +42,11 @@ double cpu_job_bytes(const cpu_job *job)
     for (uint32_t i = 0; i < job->input_count; i++)
         bytes += tensor_bytes(&job->in[i]);
     return bytes;
+}
+
+double cpu_job_ns(const cpu_job *job)
+{
+    double compute = cpu_job_flops(job) / CPU_CORE_FLOPS_PER_S,
+           move = cpu_job_bytes(job) / CPU_CORE_BYTES_PER_S;
+    return 1e9 * (compute > move ? compute : move);
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 // out[i] = f(x[i]); in place. exp, tanh: within 2 and 4 ulp of the exact value, and what is built
-// on them (sigmoid, silu, gelu, swiglu) within 6 ulp of it, for the arguments as rounded, plus
+// on them (sigmoid, silu, gelu, swiglu, geglu) within 6 ulp of it, for the arguments as rounded, plus
 // 3e-37: where exp(-x) overflows they give 0.
 typedef void cpu_unary_kernel(int64_t n, const float *x, float *out);
 
@@ -48,7 +48,8 @@ typedef void cpu_sin_cos_kernel(int64_t n, const double *angle, float *cos_out, 
 typedef void cpu_rope_kernel(int64_t n, const float *x, const float *cos_in, const float *sin_in,
                              float *out);
 
-// n elements at `from` (F16, or n / 32 blocks) to F32; n is a multiple of 32 for blocks
+// n elements at `from` (F16, BF16 or blocks) to F32; n is a multiple of the block's elements, 32 or
+// 256
 typedef void cpu_decode_kernel(int64_t n, const void *from, float *to);
 
 // n F32 to F16, Q8_0, or q8 (blocks.h: rounded activations); rounds to nearest, ties to even; n is
@@ -63,8 +64,9 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
                                int64_t w_stride, const float *x, int64_t x_stride, float *out,
                                int64_t out_stride);
 
-// `blocks` blocks of 1 to 8 rows of a weight, stride bytes from row to row, to a panel (blocks.h).
-// Rows that are not there repeat the last one.
+// `blocks` blocks of 32 of 1 to 8 rows of a weight, stride bytes from row to row, to a panel
+// (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks are of 256,
+// w is the start of one, and the last one may be used in part.
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 
@@ -74,8 +76,8 @@ typedef void cpu_matmul_q8_kernel(int64_t tokens, int64_t blocks, const void *pa
                                   int64_t x_stride, float *acc);
 
 // acc[r] += row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row:
-// what pack and matmul give for one token, bit for bit, without the panel between. All 8 acc are
-// written.
+// what pack and matmul give for one token, bit for bit, without the panel between. Blocks of 32, as
+// for pack. All 8 acc are written.
 typedef void cpu_matvec_q8_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                   const void *x, float *acc);
 

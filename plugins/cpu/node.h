@@ -39,5 +39,6 @@ bool cpu_node_may_reuse(const cpu_node *node, uint32_t input);
 // What a job computes and moves, by its dims as they are.
 double cpu_job_flops(const cpu_job *job);
 double cpu_job_bytes(const cpu_job *job);
+double cpu_job_ns(const cpu_job *job);   // roughly, on one core
 
 #endif

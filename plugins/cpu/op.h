@@ -41,13 +41,15 @@ typedef struct cpu_job {
 // parts of the output, so that the bits do not depend on their number.
 typedef struct cpu_op {
     tnp_op number;
-    uint32_t phases;                  // run is called for each, with a barrier of all workers between
+    uint32_t phases;                  // run is called for each, with a barrier of all workers between; at most so many
     uint32_t attr_bytes;              // sizeof of the attribute struct known here; 0 = none
     // Why this node cannot be run (static text), or NULL. in[i] and out hold full dims and no data; attr is copied.
     const char *(*refuse)(const cpu_job *node);
     // Bytes of scratch, NULL = 0. Same argument.
     uint64_t (*scratch_bytes)(const cpu_job *node, uint32_t workers);
     void (*run)(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers);
+    // How many phases this run has, at least 1 and at most `phases`; NULL = always `phases`.
+    uint32_t (*phases_of)(const cpu_job *job, uint32_t workers);
 } cpu_op;
 
 const cpu_op *cpu_op_find(tnp_op number);   // NULL = not an op of this plugin

@@ -55,12 +55,18 @@ typedef struct cpu_bound_step {
     bool is_outside;            // a length was not within its dim: these say which
     uint32_t outside_dim;
     int64_t outside_length, outside_most;
+    // Order (order.h). waits_for: 1 + the latest step before this one that touches the same bytes;
+    // waits_for_shared: the same among steps that may be shared, and so may run on other workers
+    // than 0. 0 = none
+    bool may_share, is_shared;   // by the work at full dims; by that of the run at hand
+    uint32_t waits_for, waits_for_shared;
     uint64_t begin_ns, end_ns;  // of the last run, when traced
 } cpu_bound_step;
 
 struct cpu_bound {
     uint32_t tag;
     bool is_traced;
+    uint32_t shared_count;      // steps of the run at hand that all workers share
     cpu_program *program;
     cpu_place *places;          // of each storage
     cpu_bound_step *steps;

@@ -75,9 +75,10 @@ cpu_queue *cpu_queue_from(tnp_queue *queue);
 
 // With the lock held:
 //   execute   does all works of the ring, leaving the lock while they run; the caller has set
-//   is_executed wake      wakes each queue whose first work can go on cancel    what has not
-//   started and would signal the semaphore never starts lose      what has not started on the
-//   device never starts, and what runs has no signals any more
+//             is_executed
+//   wake      wakes each queue whose first work can go on
+//   cancel    what has not started and would signal the semaphore never starts
+//   lose      what has not started on the device never starts, what runs has no signals any more
 bool cpu_queue_is_ready(const cpu_queue *queue);   // whether the first work can start, or be let go
 void cpu_queue_execute(cpu_queue *queue);
 void cpu_queues_wake(cpu_instance *instance);

@@ -1,9 +1,15 @@
 // run.c: one run of a bound program, in one call of the host's team.
 //
-// Workers leave a step together. A failure is looked at only where nobody can set it any more: a
-// job's after the barrier of its last phase, a length's after the barrier that follows its reading.
-// So all of them see the same, and stop or go on.
+// A step is shared by all workers, or done by worker 0 alone when it is small. A barrier stands
+// only where order.h asks for one, between the phases of a shared step, and on both sides of the
+// reading of late lengths.
+//
+// Workers leave together. A failure is looked at only where nobody can set it any more: a job's
+// after a barrier behind its last phase, a length's after the barrier that follows its reading. So
+// all of them see the same, and stop or go on. Steps between a failure and the next barrier work on
+// what the failed one left, which no op trusts.
 #include "node.h"
+#include "order.h"
 #include "program.h"
 #include "queue.h"
 
@@ -53,34 +59,78 @@ static bool read_step_lengths(const cpu_bound *bound, uint32_t index, bool is_la
     return read_lengths(bound, own, &bound->program->values[step->output], &own->job.out, is_late);
 }
 
+// Where one worker is in a run.
+typedef struct progress {
+    const run_context *context;
+    tnp_team *team;
+    uint32_t worker, workers;
+    uint32_t over;   // steps below this one are over on all workers
+} progress;
+
+// Before step `next`, or between its phases. Returns false when the run has failed.
+static bool meet(progress *p, uint32_t next)
+{
+    const cpu_bound *bound = p->context->bound;
+    bool has_failed = false;
+    if (p->workers > 1)
+        p->context->host->team_barrier(p->team, p->worker);
+    for (; p->over < next; p->over++)
+        if (atomic_load_explicit(&bound->steps[p->over].job.failure, memory_order_relaxed))
+            has_failed = true;
+    return !has_failed;
+}
+
+static bool read_late_lengths(progress *p, uint32_t index)
+{
+    const cpu_bound *bound = p->context->bound;
+    if (!meet(p, index))
+        return false;
+    if (p->worker == 0)
+        (void)read_step_lengths(bound, index, true);
+    return meet(p, index) && !bound->steps[index].is_outside;
+}
+
+// Returns false when the run has failed.
+static bool run_step(progress *p, uint32_t index)
+{
+    const cpu_bound *bound = p->context->bound;
+    const cpu_op *op = bound->program->steps[index].op;
+    cpu_bound_step *own = &bound->steps[index];
+    const uint32_t workers = own->is_shared ? p->workers : 1;
+    if (p->worker >= workers)
+        return true;
+    const uint32_t phases = op->phases_of ? op->phases_of(&own->job, workers) : op->phases;
+    for (uint32_t phase = 0; phase < phases; phase++) {
+        if (phase > 0 && workers > 1 && !meet(p, index))
+            return false;
+        op->run(&own->job, phase, p->worker, workers);
+    }
+    return true;
+}
+
+// When traced, a step's time is that of worker 0, and includes its wait for the others before it.
 static void run_steps(void *argument, tnp_team *team, uint32_t worker, uint32_t workers)
 {
     const run_context *context = argument;
     const tnp_host *host = context->host;
-    cpu_bound *bound = context->bound;
+    const cpu_bound *bound = context->bound;
     const bool is_timed = bound->is_traced && worker == 0;
+    progress p = { context, team, worker, workers, 0 };
     for (uint32_t i = 0; i < bound->program->step_count; i++) {
-        const cpu_step *step = &bound->program->steps[i];
         cpu_bound_step *own = &bound->steps[i];
         if (is_timed)
             own->begin_ns = host->now_ns(host->context);
-        if (step->has_late_lengths) {
-            if (worker == 0)
-                (void)read_step_lengths(bound, i, true);
-            if (workers > 1)
-                host->team_barrier(team, worker);
-            if (own->is_outside)
+        if (bound->program->steps[i].has_late_lengths) {
+            if (!read_late_lengths(&p, i))
+                return;
+        } else if (workers == 1 || cpu_order_needs_barrier(own, p.over)) {
+            if (!meet(&p, i))
                 return;
         }
-        for (uint32_t phase = 0; phase < step->op->phases; phase++) {
-            step->op->run(&own->job, phase, worker, workers);
-            if (workers > 1)
-                host->team_barrier(team, worker);
-        }
+        if (!run_step(&p, i))
+            return;
         if (is_timed)
             own->end_ns = host->now_ns(host->context);
-        if (atomic_load_explicit(&own->job.failure, memory_order_relaxed))
-            return;
     }
 }
 
@@ -94,19 +144,27 @@ static tnp_status fail_outside(const cpu_bound *bound, uint32_t index, tnp_error
                      (long long)own->outside_most);
 }
 
-// What went wrong, if anything did; the next run begins without it. steps: how many were finished.
+// What went wrong first, if anything did; the next run begins without it. steps: how many were
+// finished before.
 static tnp_status find_failure(cpu_bound *bound, uint32_t *steps, tnp_error *err)
 {
-    for (*steps = 0; *steps < bound->program->step_count; ++*steps) {
-        cpu_bound_step *own = &bound->steps[*steps];
-        const cpu_step *step = &bound->program->steps[*steps];
-        if (step->has_late_lengths && own->is_outside)
-            return fail_outside(bound, *steps, err);
-        const char *failure = atomic_exchange(&own->job.failure, NULL);
+    const uint32_t count = bound->program->step_count;
+    tnp_status status = TNP_OK;
+    *steps = count;
+    for (uint32_t i = 0; i < count; i++) {
+        cpu_bound_step *own = &bound->steps[i];
+        const cpu_step *step = &bound->program->steps[i];
+        const char *failure = atomic_load_explicit(&own->job.failure, memory_order_relaxed);
         if (failure)
-            return cpu_error(err, TNP_E_DATA, "'%s' (%s): %s", step->name, step->op_name, failure);
+            atomic_store_explicit(&own->job.failure, NULL, memory_order_relaxed);
+        if (status != TNP_OK || (!failure && !own->is_outside))
+            continue;
+        *steps = i;
+        status = failure ? cpu_error(err, TNP_E_DATA, "'%s' (%s): %s", step->name, step->op_name,
+                                     failure)
+                         : fail_outside(bound, i, err);
     }
-    return TNP_OK;
+    return status;
 }
 
 static void report_spans(const cpu_bound *bound, const void *queue, uint64_t run, uint32_t steps)
@@ -128,6 +186,18 @@ static void report_spans(const cpu_bound *bound, const void *queue, uint64_t run
     }
 }
 
+// Which steps are shared in this run: the lengths that are known by now may leave little work.
+static void count_shared(cpu_bound *bound)
+{
+    bound->shared_count = 0;
+    for (uint32_t i = 0; i < bound->program->step_count; i++) {
+        cpu_bound_step *own = &bound->steps[i];
+        own->is_shared = own->may_share && (!bound->program->steps[i].has_early_lengths ||
+                                            cpu_job_ns(&own->job) > CPU_ALONE_NS);
+        bound->shared_count += own->is_shared;
+    }
+}
+
 tnp_status cpu_bound_run(cpu_bound *bound, const void *queue, uint64_t run, tnp_error *err)
 {
     const cpu_program *program = bound->program;
@@ -135,9 +205,10 @@ tnp_status cpu_bound_run(cpu_bound *bound, const void *queue, uint64_t run, tnp_
     for (uint32_t i = 0; i < program->step_count; i++)
         if (program->steps[i].has_early_lengths && !read_step_lengths(bound, i, false))
             return fail_outside(bound, i, err);
+    count_shared(bound);
 
     run_context context = { bound, &instance->host };
-    if (instance->workers > 1)
+    if (instance->workers > 1 && bound->shared_count > 0)
         instance->host.team(instance->host.context, instance->workers, run_steps, &context);
     else
         run_steps(&context, NULL, 0, 1);

@@ -3,6 +3,15 @@
 
 #include <math.h>
 
+// The one op of this device, and all that it is. Another op of one operand and one result, element
+// by element, needs another three: number and name from tenon/ops.def, formula from tenon/ops.h.
+#define TPL_OP      TNP_OP_SILU
+#define TPL_OP_NAME "silu"
+static float compute(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
 // ------------------------------------------------------------------------------------------ claim
 
 // A value as this plugin's header knows it, without properties beyond that. NULL: it is understood.
@@ -50,14 +59,14 @@ static const char *read_node(const tnp_slice *slice, uint32_t index, tpl_step *o
     uint32_t outer = 0, none;
     if (!TNP_TAKE(&node, slice->nodes[index]))
         return "the node has a property that this plugin does not know";
-    if (node.op != TNP_OP_SILU)
-        return "this device computes silu only";
-    // silu has no attributes here. A later release may give it some: zeros mean "as before".
+    if (node.op != TPL_OP)
+        return "this device computes " TPL_OP_NAME " only";
+    // The op has no attributes here. A later release may give it some: zeros mean "as before".
     if (node.attributes &&
         !tnp_take(&none, sizeof none, node.attributes, *(const uint32_t *)node.attributes))
-        return "silu has an attribute that this plugin does not know";
+        return TPL_OP_NAME " has an attribute that this plugin does not know";
     if (!has_one(node.inputs, node.input_count) || !has_one(node.outputs, node.output_count))
-        return "silu has one operand and one result";
+        return TPL_OP_NAME " has one operand and one result";
     const char *reason = read_value(slice, node.inputs[0], &x);
     if (!reason)
         reason = read_value(slice, node.outputs[0], &y);
@@ -115,7 +124,7 @@ tnp_status tpl_claim(tnp_device *device, const tnp_slice *from, const tnp_claim_
             .size = sizeof claim,
             .node_count = 1,
             .nodes = &i,
-            .name = "silu",
+            .name = TPL_OP_NAME,
             .in_place_count = is_same,
             .in_place = &in_place,
             .cost_ns = 500 + elements / 8,   // at the likely lengths; yours is measured
@@ -257,15 +266,15 @@ static tnp_status run_step(const tnp_bound *bound, const tpl_step *step, tnp_err
         int32_t length;
         memcpy(&length, bound->places[step->length].data + step->length_offset, sizeof length);
         if (length < 0 || (uint64_t)length > rows)
-            return tpl_fail(err, TNP_E_DATA, "silu: a length of %d, the dim has %llu", length,
-                            (unsigned long long)rows);
+            return tpl_fail(err, TNP_E_DATA, TPL_OP_NAME ": a length of %d, the dim has %llu",
+                            length, (unsigned long long)rows);
         rows = (uint64_t)length;
     }
     for (uint64_t r = 0; r < rows; r++, x += step->row, y += step->row) {
         if (bound->device->is_lost)   // so that who abandons the device waits for a row at most
             return tpl_fail_lost(err);
         for (uint64_t i = 0; i < step->row; i++)
-            y[i] = x[i] / (1.0f + expf(-x[i]));
+            y[i] = compute(x[i]);
     }
     return TNP_OK;
 }

@@ -14,7 +14,8 @@
 
 // Stands in the file, and is read before any code of it runs. The fourth is the oldest host that
 // will do.
-TNP_MANIFEST(MACHINE, TNP_OS_LINUX, 0, TNP_ABI(1, 0), "template", "1.0.0", "Tenon", "Apache-2.0");
+TNP_MANIFEST(MACHINE, TNP_OS_LINUX, 0, TNP_ABI(1, 0), TPL_NAME, TPL_VERSION, TPL_VENDOR,
+             TPL_LICENSE);
 
 tnp_status tpl_fail(tnp_error *err, tnp_status status, const char *format, ...)
 {
@@ -82,8 +83,8 @@ static tnp_status device_info(tnp_instance *instance, uint32_t index, tnp_device
     tnp_device_info own = {
         // no pci, no uuid: no other plugin can offer this device
         .size = sizeof own,
-        .id = 1,
-        .name = "Template accelerator",
+        .id = TPL_DEVICE_ID,
+        .name = TPL_DEVICE,
         .driver = "none",
         .kind = TNP_KIND_ACCELERATOR,
         .memory_count = 1,
@@ -116,7 +117,7 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *from, tnp_
     if (!TNP_TAKE(&what, from) ||
         TNP_ALIEN(what.flags, 0))   // so begins every call that is told something
         return tpl_fail_unknown(err, "open");
-    if (what.id != 1)
+    if (what.id != TPL_DEVICE_ID)
         return tpl_fail(err, TNP_E_ARG, "open: no device has the id %llu",
                         (unsigned long long)what.id);
     tnp_device *device = tpl_make(instance->host, sizeof *device);

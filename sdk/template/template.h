@@ -1,13 +1,14 @@
-// template.h: the inside of a plugin with one device of its own memory and one op (silu).
+// template.h: the inside of a plugin with one device of its own memory and one op, silu.
 //
-// To make a plugin of yours: copy this folder, rename what is called template, then put your chip
-// in its place:
+// To make a plugin of yours: copy this folder, write its name in the first lines of CMakeLists.txt,
+// then put your chip in its place:
 //
 //   template.c   manifest, table, instance, device    your driver's open
 //   memory.c     buffers and copies                   your driver's memory
 //   program.c    what is taken, how it is computed    your compiler and your kernels
 //   timeline.c   semaphores: a lock, a condition      keep these two, or use
 //   queue.c      queues: a ring, a thread             what your driver has
+//   try.c        no part of the plugin: a program that computes something with it
 //
 // The struct tags are those of plugin.h: the compiler checks every handle, and no line casts one.
 #ifndef TEMPLATE_H
@@ -16,6 +17,20 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <tenon/plugin.h>
+
+// What people see. CMakeLists.txt gives name and version; the others are yours to change.
+#ifndef TPL_NAME
+#define TPL_NAME "template"   // what people type: [a-z0-9_-], at most 31 characters
+#endif
+#ifndef TPL_VERSION
+#define TPL_VERSION "1.0.0"
+#endif
+#define TPL_VENDOR  "Tenon"
+#define TPL_LICENSE "Apache-2.0"
+#define TPL_DEVICE  "Template accelerator"   // what the chip is called; it is listed as <TPL_NAME>0
+
+// Yours, to know a device by in open: the number of a chip, say. No two devices have the same.
+#define TPL_DEVICE_ID UINT64_C(1)
 
 enum { TPL_ALIGNMENT = 64, TPL_UPDATE_BYTES = 4096 };
 #define TPL_MEMORY_BYTES (UINT64_C(1) << 30)
@@ -52,7 +67,7 @@ struct tnp_semaphore {
     void *notices;   // lent by the host, a list through plugin[0]
 };
 
-// One unit: silu of rows * row consecutive floats; `length` tells how many rows count in a run.
+// One unit: the op of rows * row consecutive floats; `length` tells how many rows count in a run.
 typedef struct tpl_step {
     uint32_t unit;
     uint32_t in, out, length;   // storages; length TNP_NONE: all rows count

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -243,6 +244,10 @@ static void accessors_past_the_end_give_nothing(void **state)
     tn_runtime_plugin(runtime, tn_runtime_plugin_count(runtime), &info);
     assert_int_equal(info.state, 0);
     assert_null(info.path);
+    tn_place_info place = { .size = sizeof place, .file_count = 9, .path = "x" };
+    tn_runtime_place(runtime, tn_runtime_place_count(runtime), &place);
+    assert_int_equal(place.file_count, 0);
+    assert_null(place.path);
     assert_null(tn_runtime_device(runtime, tn_runtime_device_count(runtime)));
     assert_null(tn_runtime_find_device(runtime, "nobody"));
     assert_true(tn_runtime_threads(runtime) >= 1);
@@ -407,6 +412,53 @@ static void a_config_adds_orders_disables_and_pins(void **state)
     assert_string_equal(candidate(runtime, "twin_b.so").origin, "config");
     assert_non_null(strstr(c.lines.text, "relative.so of config: a relative path"));
     assert_int_equal(c.lines.warnings, 3);   // twin_a, relative.so, absent.so
+    tn_runtime_destroy(runtime);
+    test_folder_remove(&folder);
+}
+
+static void places_are_told_in_the_order_of_the_search(void **state)
+{
+    (void)state;
+    test_folder folder;
+    char text[2 * TEST_PATH_BYTES], found[8192] = "";
+    test_folder_make(&folder);
+    test_folder_sub(&folder, "empty");
+    test_folder_sub(&folder, "two");
+    test_folder_copy(&folder, "two/plain.so", built("plain.so"));
+    test_folder_copy(&folder, "two/twin.so", built("twin_a.so"));
+    snprintf(text, sizeof text, "[plugins]\npath = %s/two/plain.so\npath = relative\n",
+             folder.path);
+    test_folder_text(&folder, "tenon.ini", text);
+    setenv("TENON_PLUGIN_PATH", "/nowhere/at/all:~/plugins", 1);
+    runtime_case c = { .paths = { test_folder_path(&folder, "two"),
+                                  test_folder_path(&folder, "empty") },
+                       .config = test_folder_path(&folder, "tenon.ini") };
+    tn_runtime *runtime = create_well(&c);
+    unsetenv("TENON_PLUGIN_PATH");
+    for (uint32_t i = 0; i < tn_runtime_place_count(runtime); i++) {
+        tn_place_info info = { .size = sizeof info };
+        tn_runtime_place(runtime, i, &info);
+        size_t used = strlen(found), own = strlen(folder.path);
+        bool is_below = strncmp(info.path, folder.path, own) == 0;
+        snprintf(found + used, sizeof found - used, "%s|%s|%u|%s\n", info.origin,
+                 is_below ? info.path + own : info.path, info.file_count, info.found);
+    }
+    static const char expected[] =
+        "--plugin|/two|2|2 files\n"
+        "--plugin|/empty|0|no file *.so\n"
+        "TENON_PLUGIN_PATH|/nowhere/at/all|0|does not exist\n"
+        "TENON_PLUGIN_PATH|~/plugins|0|is ignored: a relative path: write all of it, from / on, or "
+        "give it as --plugin\n"
+        "config|/tenon.ini|0|was read\n"
+        "config|/two/plain.so|1|1 file, 0 not seen before\n"
+        "config|relative|0|is ignored: a relative path: write all of it, from / on, or give it as "
+        "--plugin\n"
+        "config|/etc/tenon/tenon.ini|0|";
+    if (strncmp(found, expected, sizeof expected - 1) != 0)
+        fail_msg("%s", found);
+    const char *installed = strstr(found, "\ninstalled|/");
+    assert_non_null(installed);
+    assert_ptr_equal(strchr(installed + 1, '\n') + 1, found + strlen(found));   // the last
     tn_runtime_destroy(runtime);
     test_folder_remove(&folder);
 }
@@ -616,6 +668,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_relative_path_of_the_caller_is_made_absolute),
         cmocka_unit_test(a_file_replaced_after_it_was_loaded_is_noticed),
         cmocka_unit_test(a_config_adds_orders_disables_and_pins),
+        cmocka_unit_test(places_are_told_in_the_order_of_the_search),
         cmocka_unit_test(a_missing_or_broken_config_is_an_error),
         cmocka_unit_test(options_of_a_later_release_are_refused_unless_zero),
         cmocka_unit_test(no_failing_allocation_leaves_anything_behind),

@@ -2,13 +2,13 @@
 // characters.
 //
 // A word begins as one symbol a byte. The pair with the best merge becomes one symbol, the leftmost
-// of equals first, until no pair has a merge. Symbols are a linked list and candidate pairs a heap,
-// so a word of n bytes costs n log n.
+// of equals first, until no pair has a merge.
 #include "bpe.h"
 
 #include "alloc.h"
 #include "byte_alphabet.h"
 #include "error.h"
+#include "merge.h"
 #include "pretokenize.h"
 
 #include <inttypes.h>
@@ -26,7 +26,10 @@ typedef struct merge {
 
 typedef struct bpe {
     tn_allocator allocator;
+    const tlm_vocabulary *vocabulary;
     tlm_pretokenizer *pretokenizer;
+    bool takes_whole_words;
+    uint32_t longest_token;
     int32_t byte_ids[256];   // of the token that is this byte; else the unknown token; else
                              // TLM_NO_TOKEN, and the byte is lost
     merge *merges;           // hash table with open addressing, at most half full
@@ -122,118 +125,64 @@ static tn_status read_merges(bpe *b, const tlm_vocabulary *v, const tn_model *mo
 
 // ------------------------------------------------------------------------------------------ a word
 
-enum { NOWHERE = UINT32_MAX };
-
-typedef struct symbol {
-    int32_t id;               // TLM_NO_TOKEN: merged into the one on its left
-    uint32_t before, after;   // NOWHERE at the ends
-} symbol;
-
-// A pair that may be merged. It is stale, and skipped, when its symbols are not those it was made
-// for any more.
-typedef struct candidate {
-    const merge *merge;
-    uint32_t left;   // index of the left symbol
-} candidate;
-
 typedef struct encoder {
     const bpe *bpe;
     tlm_ids *ids;
-    symbol *symbols;
-    size_t symbol_capacity;
-    candidate *heap;   // heap[i] goes before heap[2 i + 1] and heap[2 i + 2]
-    size_t heap_count, heap_capacity;
+    tlm_merger merger;
 } encoder;
 
-static bool goes_before(const candidate *a, const candidate *b)
+static bool find_pair(const void *context, const tlm_symbol *left, const tlm_symbol *right,
+                      int32_t *out_made, double *out_cost)
 {
-    return a->merge->rank != b->merge->rank ? a->merge->rank < b->merge->rank : a->left < b->left;
-}
-
-static bool push_candidate(encoder *e, uint32_t left)
-{
-    uint32_t right = left == NOWHERE ? NOWHERE : e->symbols[left].after;
-    if (right == NOWHERE)
-        return true;
-    const merge *found = find_merge(e->bpe, e->symbols[left].id, e->symbols[right].id);
+    const merge *found = find_merge(context, left->id, right->id);
     if (!found)
-        return true;
-    if (!tlm_grow(&e->bpe->allocator, &e->heap, &e->heap_capacity, e->heap_count + 1,
-                  sizeof *e->heap))
         return false;
-    candidate new = { found, left };
-    size_t place = e->heap_count++;
-    for (; place > 0 && goes_before(&new, &e->heap[(place - 1) / 2]); place = (place - 1) / 2)
-        e->heap[place] = e->heap[(place - 1) / 2];
-    e->heap[place] = new;
+    *out_made = found->made;
+    *out_cost = found->rank;
     return true;
 }
 
-static candidate pop_candidate(encoder *e)
+// The token that a whole word is, where the vocabulary says to look words up before merging.
+static int32_t find_word(const bpe *b, const char *word, size_t bytes)
 {
-    candidate first = e->heap[0], last = e->heap[--e->heap_count];
-    size_t place = 0;
-    for (size_t child; (child = place * 2 + 1) < e->heap_count; place = child) {
-        if (child + 1 < e->heap_count && goes_before(&e->heap[child + 1], &e->heap[child]))
-            child++;
-        if (!goes_before(&e->heap[child], &last))
-            break;
-        e->heap[place] = e->heap[child];
+    enum { ROOM = 512 };
+    char letters[ROOM + 2];
+    size_t end = 0;
+    if (!b->takes_whole_words)
+        return TLM_NO_TOKEN;
+    for (size_t i = 0; i < bytes; i++) {
+        if (end >= b->longest_token || end >= ROOM)
+            return TLM_NO_TOKEN;
+        end += tlm_byte_letter((unsigned char)word[i], letters + end);
     }
-    e->heap[place] = last;
-    return first;
-}
-
-static bool merge_symbols(encoder *e)
-{
-    while (e->heap_count > 0) {
-        candidate c = pop_candidate(e);
-        symbol *left = &e->symbols[c.left];
-        if (left->id != c.merge->left || left->after == NOWHERE ||
-            e->symbols[left->after].id != c.merge->right)
-            continue;
-        symbol *right = &e->symbols[left->after];
-        left->id = c.merge->made;
-        right->id = TLM_NO_TOKEN;
-        left->after = right->after;
-        if (left->after != NOWHERE)
-            e->symbols[left->after].before = c.left;
-        if (!push_candidate(e, left->before) || !push_candidate(e, c.left))
-            return false;
-    }
-    return true;
+    int32_t id = tlm_vocabulary_find(b->vocabulary, letters, end);
+    return id != TLM_NO_TOKEN && b->vocabulary->tokens[id].type == TLM_TOKEN_NORMAL ? id
+                                                                                    : TLM_NO_TOKEN;
 }
 
 static tn_status encode_word(void *context, const char *word, size_t bytes, tn_error *err)
 {
     encoder *e = context;
-    if (bytes >= NOWHERE)
+    tlm_merger *m = &e->merger;
+    int32_t whole = find_word(e->bpe, word, bytes);
+    if (whole != TLM_NO_TOKEN)
+        return tlm_ids_add(e->ids, whole, err);
+    if (bytes >= TLM_NOWHERE)
         return tlm_fail(err, TN_E_ARG, "tokenize: a word of %zu bytes is longer than %u", bytes,
-                        NOWHERE - 1);
-    if (!tlm_grow(&e->bpe->allocator, &e->symbols, &e->symbol_capacity, bytes, sizeof *e->symbols))
+                        TLM_NOWHERE - 1);
+    if (!tlm_merger_begin(m, bytes))
         return tlm_fail_memory(err, "a word");
-    uint32_t count = 0;
     for (size_t i = 0; i < bytes; i++) {
         int32_t id = e->bpe->byte_ids[(unsigned char)word[i]];
-        if (id == TLM_NO_TOKEN)
-            continue;
-        e->symbols[count] = (symbol){ id, count - 1,
-                                      count + 1 };   // before the first: 0 - 1 is NOWHERE
-        count++;
+        if (id != TLM_NO_TOKEN)
+            tlm_merger_add(m, id, (uint32_t)i, 1);
     }
-    if (count == 0)
-        return TN_OK;
-    e->symbols[count - 1].after = NOWHERE;
-
-    e->heap_count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!push_candidate(e, i))
-            return tlm_fail_memory(err, "the pairs of a word");
-    if (!merge_symbols(e))
+    if (!tlm_merger_run(m))
         return tlm_fail_memory(err, "the pairs of a word");
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i != NOWHERE && status == TN_OK; i = e->symbols[i].after)
-        status = tlm_ids_add(e->ids, e->symbols[i].id, err);
+    uint32_t i = m->count > 0 ? 0 : TLM_NOWHERE;
+    for (; i != TLM_NOWHERE && status == TN_OK; i = m->symbols[i].after)
+        status = tlm_ids_add(e->ids, m->symbols[i].id, err);
     return status;
 }
 
@@ -261,6 +210,9 @@ static tn_status read_bytes(bpe *b, const tlm_vocabulary *v, const tn_model *mod
         int32_t id = tlm_vocabulary_find(v, letter, length);
         b->byte_ids[byte] = id == TLM_NO_TOKEN ? unknown : id;
     }
+    for (int32_t id = 0; id < v->count; id++)
+        b->longest_token = v->tokens[id].bytes > b->longest_token ? v->tokens[id].bytes
+                                                                  : b->longest_token;
     return status;
 }
 
@@ -272,6 +224,8 @@ static tn_status bpe_create(const tlm_tokenizer *tokenizer, const tn_model *mode
     if (!b)
         return tlm_fail_memory(err, "the tokenizer");
     b->allocator = tokenizer->allocator;
+    b->vocabulary = &tokenizer->vocabulary;
+    b->takes_whole_words = tlm_pretokenizer_traits(pre) & TLM_PRE_WHOLE_WORDS;
     tn_status status = tlm_pretokenizer_create(pre, &b->allocator, &b->pretokenizer, err);
     if (status == TN_OK)
         status = read_bytes(b, &tokenizer->vocabulary, model, err);
@@ -284,14 +238,18 @@ static tn_status bpe_create(const tlm_tokenizer *tokenizer, const tn_model *mode
     return status;
 }
 
-static tn_status bpe_encode(const void *state, const char *text, size_t bytes, tlm_ids *ids,
-                            tn_error *err)
+static tn_status bpe_encode(const void *state, const char *text, size_t bytes, bool is_first,
+                            tlm_ids *ids, tn_error *err)
 {
+    (void)is_first;
     const bpe *b = state;
-    encoder e = { .bpe = b, .ids = ids };
+    encoder e = {
+        .bpe = b,
+        .ids = ids,
+        .merger = { .allocator = b->allocator, .find = find_pair, .context = b },
+    };
     tn_status status = tlm_pretokenize(b->pretokenizer, text, bytes, encode_word, &e, err);
-    tlm_free(&b->allocator, e.symbols);
-    tlm_free(&b->allocator, e.heap);
+    tlm_merger_finish(&e.merger);
     return status;
 }
 
@@ -306,6 +264,6 @@ const tlm_tokenizer_kind tlm_bpe_kind = {
     .destroy = bpe_destroy,
     .encode = bpe_encode,
     .decode = bpe_decode,
-    .default_pre = "gpt-2",
+    .default_pre = "default",
     .adds_bos = false,
 };

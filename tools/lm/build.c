@@ -3,7 +3,6 @@
 #include "build.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +27,9 @@ tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer)
 tn_value tlm_build_embedding(tlm_builder *b)
 {
     tn_value inputs[] = { b->token_embd, b->tokens };
-    return tn_graph_op(b->graph, TNP_OP_GET_ROWS, "token_embd", inputs, 2, NULL);
+    float scale = b->variant->hparams->embedding_scale;
+    tn_value x = tn_graph_op(b->graph, TNP_OP_GET_ROWS, "token_embd", inputs, 2, NULL);
+    return scale < 1 || scale > 1 ? tn_graph_scale(b->graph, x, scale) : x;
 }
 
 tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer)
@@ -48,19 +49,37 @@ tn_value tlm_build_rms_norm(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t 
     return tn_graph_op(b->graph, TNP_OP_RMS_NORM, name, inputs, 2, &attr);
 }
 
-tn_value tlm_build_rope(tlm_builder *b, tn_value x, int64_t heads, uint32_t layout)
+static bool has(const tlm_builder *b, tlm_slot slot, uint32_t layer)
+{
+    return tlm_weights_at(b->variant->weights, slot, layer)->data;
+}
+
+tn_value tlm_build_linear(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
+                          uint32_t layer)
+{
+    x = tlm_build_matmul(b, x, weight, layer);
+    return has(b, bias, layer) ? tn_graph_add(b->graph, x, tlm_build_weight(b, bias, layer)) : x;
+}
+
+// x {D * heads, T} as {D, heads, T}, each head through its norm, where the model has one, and
+// turned by position.
+static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot norm,
+                            uint32_t layer)
 {
     const tlm_hparams *p = b->variant->hparams;
-    int64_t dims[] = { p->head_dim, heads, b->variant->tokens };   // {D, H or G, T}
+    bool is_local = tlm_hparams_is_local(p, layer);
+    int64_t dims[] = { p->head_dim, heads, b->variant->tokens };
     tnp_rope_attr attr = {
         .size = sizeof attr,
-        .layout = layout,
+        .layout = p->rope_layout,
         .rot_dims = (uint32_t)p->rot_dims,
-        .base = p->rope_base,
-        .scale = p->rope_scale,
+        .base = is_local ? p->local_rope_base : p->rope_base,
+        .scale = is_local ? 1 : p->rope_scale,
     };
-    tn_value heads_of_x = tn_graph_reshape(b->graph, x, 3, dims);
-    return tn_graph_rope(b->graph, heads_of_x, b->position, b->rope_factors, &attr);
+    x = tn_graph_reshape(b->graph, x, 3, dims);
+    if (has(b, norm, layer))
+        x = tlm_build_rms_norm(b, x, norm, layer);
+    return tn_graph_rope(b->graph, x, b->position, b->rope_factors, &attr);
 }
 
 // Writes the rows of this run to a state of the layer, and gives all rows up to kv_len: {D, G, S}.
@@ -81,7 +100,9 @@ static tn_value write_cache(tlm_builder *b, const char *letter, uint32_t layer, 
                           b->kv_len);
 }
 
-tn_value tlm_build_attention(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, tn_value v)
+// Writes k and v, {D, G, T} or {D * G, T}, to the layer's states and attends with q {D, H, T}; the
+// result is {D * H, T}.
+static tn_value attend(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, tn_value v)
 {
     const tlm_hparams *p = b->variant->hparams;
     char name[NAME_BYTES];
@@ -89,7 +110,8 @@ tn_value tlm_build_attention(tlm_builder *b, uint32_t layer, tn_value q, tn_valu
     tnp_attention_attr attr = {
         .size = sizeof attr,
         .flags = TNP_ATTENTION_CAUSAL,
-        .scale = (float)(1 / sqrt((double)p->head_dim)),
+        .scale = p->attention_scale,
+        .window = tlm_hparams_is_local(p, layer) ? (uint32_t)p->window : 0,
     };
     tn_value keys = write_cache(b, "k", layer, k), values = write_cache(b, "v", layer, v);
     tn_value inputs[] = { q, keys, values, b->position };
@@ -98,18 +120,45 @@ tn_value tlm_build_attention(tlm_builder *b, uint32_t layer, tn_value q, tn_valu
     return tn_graph_reshape(b->graph, out, 2, dims);
 }
 
-tn_value tlm_build_swiglu(tlm_builder *b, tn_value x, uint32_t layer)
+tn_value tlm_build_attention(tlm_builder *b, tn_value x, uint32_t layer)
 {
-    tn_value gate = tlm_build_matmul(b, x, TLM_FFN_GATE, layer);
-    tn_value up = tlm_build_matmul(b, x, TLM_FFN_UP, layer);
-    return tlm_build_matmul(b, tn_graph_swiglu(b->graph, gate, up), TLM_FFN_DOWN, layer);
+    const tlm_hparams *p = b->variant->hparams;
+    tn_value q = tlm_build_linear(b, x, TLM_ATTN_Q, TLM_ATTN_Q_BIAS, layer);   // {D * H, T}
+    tn_value k = tlm_build_linear(b, x, TLM_ATTN_K, TLM_ATTN_K_BIAS, layer);   // {D * G, T}
+    tn_value v = tlm_build_linear(b, x, TLM_ATTN_V, TLM_ATTN_V_BIAS, layer);   // {D * G, T}
+    q = build_heads(b, q, p->heads, TLM_ATTN_Q_NORM, layer);
+    k = build_heads(b, k, p->kv_heads, TLM_ATTN_K_NORM, layer);
+    return tlm_build_linear(b, attend(b, layer, q, k, v), TLM_ATTN_OUTPUT, TLM_ATTN_OUTPUT_BIAS,
+                            layer);
+}
+
+tn_value tlm_build_feed_forward(tlm_builder *b, tn_value x, tnp_op gating, uint32_t layer)
+{
+    tn_value inputs[] = {
+        tlm_build_linear(b, x, TLM_FFN_GATE, TLM_FFN_GATE_BIAS, layer),
+        tlm_build_linear(b, x, TLM_FFN_UP, TLM_FFN_UP_BIAS, layer),
+    };
+    tn_value gated = tn_graph_op(b->graph, gating, NULL, inputs, 2, NULL);
+    return tlm_build_linear(b, gated, TLM_FFN_DOWN, TLM_FFN_DOWN_BIAS, layer);
+}
+
+tn_value tlm_build_pre_norm(tlm_builder *b)
+{
+    tn_value x = tlm_build_embedding(b);
+    for (uint32_t layer = 0; layer < (uint32_t)b->variant->hparams->layers; layer++) {
+        tn_value y = tlm_build_rms_norm(b, x, TLM_ATTN_NORM, layer);
+        x = tn_graph_add(b->graph, x, tlm_build_attention(b, y, layer));
+        y = tlm_build_rms_norm(b, x, TLM_FFN_NORM, layer);
+        x = tn_graph_add(b->graph, x, tlm_build_feed_forward(b, y, TNP_OP_SWIGLU, layer));
+    }
+    return tlm_build_logits(b, x);
 }
 
 tn_value tlm_build_logits(tlm_builder *b, tn_value x)
 {
     x = tn_graph_get_rows(b->graph, x, b->output_rows);   // {E, R}
     x = tlm_build_rms_norm(b, x, TLM_OUTPUT_NORM, 0);
-    if (tlm_weights_at(b->variant->weights, TLM_OUTPUT, 0)->data)
+    if (has(b, TLM_OUTPUT, 0))
         return tlm_build_matmul(b, x, TLM_OUTPUT, 0);
     tn_value inputs[] = { x, b->token_embd };
     return tn_graph_op(b->graph, TNP_OP_MATMUL, "output", inputs, 2, NULL);

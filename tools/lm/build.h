@@ -44,21 +44,26 @@ typedef struct tlm_builder {
 // The weight of a slot; TN_NO_VALUE when the model has none. layer: 0 where it is there once.
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer);
 
-// x {E, T}: the embeddings of the tokens.
+// x {E, T}: the embeddings of the tokens, times their scale.
 tn_value tlm_build_embedding(tlm_builder *b);
 
 tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer);
 tn_value tlm_build_rms_norm(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer);
 
-// x {D * heads, T} as {D, heads, T}, turned by position. layout: TNP_ROPE_…
-tn_value tlm_build_rope(tlm_builder *b, tn_value x, int64_t heads, uint32_t layout);
+// weight x + bias, without the bias where the model has none.
+tn_value tlm_build_linear(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
+                          uint32_t layer);
 
-// Writes k and v, {D * G, T} or {D, G, T}, to the layer's states and attends with q {D, H, T}; the
-// result is {D * H, T}.
-tn_value tlm_build_attention(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, tn_value v);
+// x {E, T} to {E, T}: heads of queries and keys, through norms of their own where the model has
+// them, turned by position; attention to what the layer sees of the KV cache; the output matrix.
+tn_value tlm_build_attention(tlm_builder *b, tn_value x, uint32_t layer);
 
-// down(silu(gate(x)) * up(x)).
-tn_value tlm_build_swiglu(tlm_builder *b, tn_value x, uint32_t layer);
+// down(gating(gate(x), up(x))). gating: TNP_OP_SWIGLU, TNP_OP_GEGLU or TNP_OP_REGLU.
+tn_value tlm_build_feed_forward(tlm_builder *b, tn_value x, tnp_op gating, uint32_t layer);
+
+// A whole model with norms before attention and feed-forward, and SwiGLU:
+//   y = x + attention(norm(x));  z = y + feed_forward(norm(y)), all {E, T}
+tn_value tlm_build_pre_norm(tlm_builder *b);
 
 // The wanted rows of x {E, T} through the last norm and the output matrix, tied to the embedding
 // when there is no other.

@@ -5,29 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LONGEST_TEXT = 2048 };
+
 tn_status tlm_fail(tn_error *err, tn_status status, const char *format, ...)
 {
+    char text[LONGEST_TEXT];
     if (!err)
         return status;
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(err->text, sizeof err->text, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    err->status = status;
-    if (length < 0)
-        err->text[0] = '\0';
-    if (length < (int)sizeof err->text)
-        return status;
-
-    // Cut: the last character goes when its lead byte stands but not all that follow.
-    size_t end = sizeof err->text - 1, lead = end;
-    while (lead > 0 && end - lead < 4 && ((unsigned char)err->text[lead - 1] & 0xC0) == 0x80)
-        lead--;
-    unsigned char first = lead > 0 ? (unsigned char)err->text[lead - 1] : 0;
-    size_t wanted = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
-    if (lead > 0 && end - (lead - 1) < wanted)
-        err->text[lead - 1] = '\0';
-    return status;
+    return tn_error_set(err, status, text);
 }
 
 tn_status tlm_fail_memory(tn_error *err, const char *what)

@@ -4,6 +4,7 @@
 #include "error.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,13 +159,20 @@ static void read_rope(tlm_hparams *p, tlm_keys *keys)
                       ", expected an even number up to %" PRId64,
                       a, p->rot_dims, p->head_dim);
     p->rope_base = (float)tlm_keys_number_or(keys, "rope.freq_base", 1, 1e12, 10000);
-    const char *scaling = tlm_keys_text_or(keys, "rope.scaling.type", "none");
-    p->rope_scale = 1;
+    // Files from before there were kinds of scaling give the factor alone.
+    const char *scaling = tlm_keys_text_or(keys, "rope.scaling.type", "");
+    double factor = tlm_keys_number_or(keys, "rope.scale_linear", 1e-3, 1e6, 1);
     if (strcmp(scaling, "linear") == 0)
-        p->rope_scale = (float)(1 / tlm_keys_number(keys, "rope.scaling.factor", 1e-3, 1e6));
-    else if (strcmp(scaling, "none") != 0)
-        tlm_keys_fail(keys, TN_E_FILE,
-                      "%s.rope.scaling.type is '%.40s', expected none or linear", a, scaling);
+        factor = tlm_keys_number(keys, "rope.scaling.factor", 1e-3, 1e6);
+    else if (*scaling == '\0')
+        factor = tlm_keys_number_or(keys, "rope.scaling.factor", 1e-3, 1e6, factor);
+    else if (strcmp(scaling, "none") == 0)
+        factor = 1;
+    else
+        tlm_keys_fail(keys, TN_E_FILE, "%s.rope.scaling.type is '%.40s', expected none or linear",
+                      a, scaling);
+    p->rope_scale = (float)(1 / factor);
+    p->rope_layout = TNP_ROPE_NORMAL;
 }
 
 void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
@@ -179,7 +187,14 @@ void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
     p->rms_eps = (float)tlm_keys_number(keys, "attention.layer_norm_rms_epsilon", 0, 1);
     read_heads(p, keys);
     read_rope(p, keys);
+    p->attention_scale = (float)(1 / sqrt((double)p->head_dim));
+    p->embedding_scale = 1;
     if (tlm_keys_integer_or(keys, "expert_count", 0, 1 << 20, 0) > 0)
         tlm_keys_fail(keys, TN_E_FILE, "%s.expert_count: mixtures of experts are not known",
                       keys->architecture);
+}
+
+bool tlm_hparams_is_local(const tlm_hparams *hparams, uint32_t layer)
+{
+    return hparams->window > 0 && (layer + 1) % (uint32_t)hparams->global_every != 0;
 }

@@ -15,9 +15,20 @@ typedef struct tlm_hparams {
     int64_t feed_forward;
     int64_t rot_dims;   // even, at most head_dim
     float rms_eps;
+    uint32_t rope_layout;   // TNP_ROPE_…
     float rope_base;
-    float rope_scale;   // of positions
+    float rope_scale;        // of positions
+    float attention_scale;   // of the scores
+    float embedding_scale;   // 1 = none
+
+    // A local layer sees only the last `window` tokens, its own included, and turns by
+    // local_rope_base without scale. 0: all layers see all tokens.
+    int64_t window;
+    int64_t global_every;   // the last of each so many layers is not local
+    float local_rope_base;
 } tlm_hparams;
+
+bool tlm_hparams_is_local(const tlm_hparams *hparams, uint32_t layer);
 
 // Reads the keys "<architecture>.<name>" of a model, each within its bounds. The first error
 // sticks: what is read after it is the lower bound, and `status` tells.
@@ -42,7 +53,8 @@ const char *tlm_keys_text_or(tlm_keys *keys, const char *name, const char *other
 void tlm_keys_fail(tlm_keys *keys, tn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// What transformers with rotary positions and RMS norms have in common. Errors: in keys.
+// What transformers with rotary positions and RMS norms have in common: rope on neighbouring pairs,
+// scores times 1 / sqrt(D), no scale of embeddings, no local layers. Errors: in keys.
 void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys);
 
 #endif

@@ -7,17 +7,21 @@
 #include "utf8.h"
 
 #include <pcre2.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { STEPS = 2 };
+enum { STEPS = 4 };
 
 static const struct {
     const char *name;
-    const char *patterns[STEPS];
+    uint32_t traits;
+    const char *patterns[STEPS];   // NULL behind the last
 } table[] = {
-#define PRETOKENIZER(name, first, second) { name, { first, second } },
+#define PRETOKENIZER(name, traits, ...) { name, traits, { __VA_ARGS__ } },
 #include "pretokenizers.def"
 };
+
+enum { PRETOKENIZERS = sizeof table / sizeof table[0] };
 
 struct tlm_pretokenizer {
     tn_allocator allocator;
@@ -47,14 +51,30 @@ static void release(void *pointer, void *context)
 static size_t find_name(const char *name)
 {
     size_t i = 0;
-    while (i < sizeof table / sizeof table[0] && strcmp(table[i].name, name) != 0)
+    while (i < PRETOKENIZERS && strcmp(table[i].name, name) != 0)
         i++;
     return i;
 }
 
 bool tlm_pretokenizer_is_known(const char *name)
 {
-    return find_name(name) < sizeof table / sizeof table[0];
+    return find_name(name) < PRETOKENIZERS;
+}
+
+uint32_t tlm_pretokenizer_traits(const char *name)
+{
+    size_t entry = find_name(name);
+    return entry < PRETOKENIZERS ? table[entry].traits : 0;
+}
+
+void tlm_pretokenizer_names(char *to, size_t room)
+{
+    size_t used = 0;
+    to[0] = '\0';
+    for (size_t i = 0; i < PRETOKENIZERS && used < room; i++) {
+        int length = snprintf(to + used, room - used, "%s%s", i ? ", " : "", table[i].name);
+        used += length > 0 ? (size_t)length : 0;
+    }
 }
 
 static tn_status compile(tlm_pretokenizer *p, uint32_t step, const char *pattern, tn_error *err)
@@ -83,7 +103,7 @@ tn_status tlm_pretokenizer_create(const char *name, const tn_allocator *allocato
 {
     *out_pretokenizer = NULL;
     size_t entry = find_name(name);
-    if (entry == sizeof table / sizeof table[0])
+    if (entry == PRETOKENIZERS)
         return tlm_fail(err, TN_E_INTERNAL, "tokenizer: no pre-tokenizer is called '%s'", name);
     tlm_pretokenizer *p = tlm_alloc(allocator, 1, sizeof *p);
     if (!p)

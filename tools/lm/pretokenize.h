@@ -8,6 +8,16 @@ typedef struct tlm_pretokenizer tlm_pretokenizer;
 
 bool tlm_pretokenizer_is_known(const char *name);
 
+// What else the name of a pre-tokenizer says about a vocabulary.
+enum {
+    TLM_PRE_WHOLE_WORDS = 1u << 0,   // a word that is a token is taken whole, whatever merges say
+    TLM_PRE_ADDS_BOS = 1u << 1,      // a BOS goes first when the file does not say
+};
+uint32_t tlm_pretokenizer_traits(const char *name);   // of a known one
+
+// The names of all, "default, …", for messages.
+void tlm_pretokenizer_names(char *to, size_t room);
+
 // name: a known one. Errors: TN_E_HOST_MEMORY, TN_E_INTERNAL. The result is not changed by use:
 // [any].
 tn_status tlm_pretokenizer_create(const char *name, const tn_allocator *allocator,

@@ -13,6 +13,8 @@ struct tlm_sampler {
     uint32_t vocabulary;
     uint64_t random;
     tlm_candidate *candidates;   // {vocabulary}
+    tlm_logit_bias *biases;      // {options.bias_count}, ascending by id
+    tlm_history history;         // empty where there are no penalties
 };
 
 void tlm_sampler_defaults(tlm_sampler_options *out_options)
@@ -26,6 +28,27 @@ void tlm_sampler_defaults(tlm_sampler_options *out_options)
     };
 }
 
+enum { DEFAULT_PENALTY_TOKENS = 64, MOST_PENALTY_TOKENS = 1 << 20 };
+
+static tn_status check_penalties(const tlm_sampler_options *o, tn_error *err)
+{
+    if (!(o->repetition_penalty >= 0.001f && o->repetition_penalty <= 1000) &&
+        !(o->repetition_penalty >= 0 && o->repetition_penalty <= 0))
+        return tlm_fail(err, TN_E_ARG,
+                        "sampler: repetition_penalty is %g, expected 0 or 0.001 to 1000",
+                        (double)o->repetition_penalty);
+    if (!(o->frequency_penalty >= -1000 && o->frequency_penalty <= 1000))
+        return tlm_fail(err, TN_E_ARG, "sampler: frequency_penalty is %g, expected -1000 to 1000",
+                        (double)o->frequency_penalty);
+    if (!(o->presence_penalty >= -1000 && o->presence_penalty <= 1000))
+        return tlm_fail(err, TN_E_ARG, "sampler: presence_penalty is %g, expected -1000 to 1000",
+                        (double)o->presence_penalty);
+    if (o->penalty_tokens > MOST_PENALTY_TOKENS)
+        return tlm_fail(err, TN_E_ARG, "sampler: penalty_tokens is %" PRIu32 ", expected 0 to %d",
+                        o->penalty_tokens, MOST_PENALTY_TOKENS);
+    return TN_OK;
+}
+
 static tn_status check_options(const tlm_sampler_options *o, tn_error *err)
 {
     // Written so that NaN fails.
@@ -37,7 +60,66 @@ static tn_status check_options(const tlm_sampler_options *o, tn_error *err)
                         (double)o->top_p);
     if (!(o->min_p >= 0 && o->min_p <= 1))
         return tlm_fail(err, TN_E_ARG, "sampler: min_p is %g, expected 0 to 1", (double)o->min_p);
+    if (o->bias_count > 0 && !o->biases)
+        return tlm_fail(err, TN_E_ARG, "sampler: %" PRIu32 " biases at NULL", o->bias_count);
+    return check_penalties(o, err);
+}
+
+// Copies the biases in the order of their ids.
+static tn_status copy_biases(tlm_sampler *s, tn_error *err)
+{
+    const tlm_sampler_options *o = &s->options;
+    if (o->bias_count > s->vocabulary)
+        return tlm_fail(err, TN_E_ARG, "sampler: %" PRIu32 " biases for %" PRIu32 " tokens",
+                        o->bias_count, s->vocabulary);
+    s->biases = tlm_alloc(&s->allocator, o->bias_count, sizeof *s->biases);
+    if (!s->biases)
+        return tlm_fail_memory(err, "the biases");
+    // Through the candidates, which have a place for each id.
+    for (uint32_t id = 0; id < s->vocabulary; id++)
+        s->candidates[id] = (tlm_candidate){ TLM_NO_TOKEN, 0 };
+    for (uint32_t i = 0; i < o->bias_count; i++) {
+        tlm_logit_bias given = o->biases[i];
+        if (given.id < 0 || (uint32_t)given.id >= s->vocabulary)
+            return tlm_fail(err, TN_E_ARG,
+                            "sampler: a bias for id %" PRId32 ", but the ids are 0 to %" PRIu32,
+                            given.id, s->vocabulary - 1);
+        if (isnan(given.bias) || given.bias == INFINITY)
+            return tlm_fail(err, TN_E_ARG, "sampler: the bias of id %" PRId32 " is %g", given.id,
+                            (double)given.bias);
+        if (s->candidates[given.id].id != TLM_NO_TOKEN)
+            return tlm_fail(err, TN_E_ARG, "sampler: id %" PRId32 " has two biases", given.id);
+        s->candidates[given.id] = (tlm_candidate){ given.id, given.bias };
+    }
+    uint32_t count = 0;
+    for (uint32_t id = 0; id < s->vocabulary; id++)
+        if (s->candidates[id].id != TLM_NO_TOKEN)
+            s->biases[count++] = (tlm_logit_bias){ (int32_t)id, s->candidates[id].logit };
+    s->options.biases = s->biases;
     return TN_OK;
+}
+
+static bool has_repetition_penalty(const tlm_sampler_options *o)
+{
+    return o->repetition_penalty > 0 && (o->repetition_penalty < 1 || o->repetition_penalty > 1);
+}
+
+static bool has_frequency_penalty(const tlm_sampler_options *o)
+{
+    return fabsf(o->frequency_penalty) > 0 || fabsf(o->presence_penalty) > 0;
+}
+
+static tn_status create_parts(tlm_sampler *s, tn_error *err)
+{
+    const tlm_sampler_options *o = &s->options;
+    uint32_t room = o->penalty_tokens ? o->penalty_tokens : DEFAULT_PENALTY_TOKENS;
+    s->candidates = tlm_alloc(&s->allocator, s->vocabulary, sizeof *s->candidates);
+    if (!s->candidates)
+        return tlm_fail_memory(err, "the sampler");
+    if ((has_repetition_penalty(o) || has_frequency_penalty(o)) &&
+        !tlm_history_init(&s->history, room, s->vocabulary, &s->allocator))
+        return tlm_fail_memory(err, "the sampler");
+    return o->bias_count > 0 ? copy_biases(s, err) : TN_OK;
 }
 
 tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *options,
@@ -62,10 +144,10 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
                         .options = given,
                         .vocabulary = (uint32_t)vocabulary,
                         .random = given.seed };
-    s->candidates = tlm_alloc(&memory, s->vocabulary, sizeof *s->candidates);
-    if (!s->candidates) {
+    status = create_parts(s, err);
+    if (status != TN_OK) {
         tlm_sampler_destroy(s);
-        return tlm_fail_memory(err, "the sampler");
+        return status;
     }
     *out_sampler = s;
     return tlm_succeed(err);
@@ -77,6 +159,8 @@ void tlm_sampler_destroy(tlm_sampler *sampler)
         return;
     tn_allocator allocator = sampler->allocator;
     tlm_free(&allocator, sampler->candidates);
+    tlm_free(&allocator, sampler->biases);
+    tlm_history_finish(&sampler->history, &allocator);
     tlm_free(&allocator, sampler);
 }
 
@@ -105,27 +189,48 @@ static int32_t draw(tlm_sampler *s, const tlm_candidates *c)
     return c->list[i].id;
 }
 
-// Takes over the logits that are not -inf, and remembers the best.
-static tn_status gather(tlm_sampler *s, const float *logits, tlm_candidates *out, int32_t *out_best,
-                        tn_error *err)
+// Takes over the logits that are not -inf.
+static tn_status gather(tlm_sampler *s, const float *logits, tlm_candidates *out, tn_error *err)
 {
-    uint32_t count = 0, best = 0;
+    uint32_t count = 0;
     for (uint32_t id = 0; id < s->vocabulary; id++) {
         if (isnan(logits[id]) || logits[id] == INFINITY)
             return tlm_fail(err, TN_E_DATA, "sample: the logit of token %" PRIu32 " is %s", id,
                             isnan(logits[id]) ? "not a number" : "infinite");
         if (logits[id] == -INFINITY)
             continue;
-        if (count == 0 || logits[id] > logits[best])
-            best = id;
         s->candidates[count++] = (tlm_candidate){ (int32_t)id, logits[id] };
     }
     if (count == 0)
         return tlm_fail(err, TN_E_DATA, "sample: the logits of all %" PRIu32 " tokens are -inf",
                         s->vocabulary);
     *out = (tlm_candidates){ s->candidates, count, false };
-    *out_best = (int32_t)best;
     return TN_OK;
+}
+
+// The lowest id of the best; candidates are ascending by id.
+static int32_t best_of(const tlm_candidates *c)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < c->count; i++)
+        best = c->list[i].logit > c->list[best].logit ? i : best;
+    return c->list[best].id;
+}
+
+static int32_t pick(tlm_sampler *s, tlm_candidates *c)
+{
+    const tlm_sampler_options *o = &s->options;
+    if (has_repetition_penalty(o))
+        tlm_sample_repetition(c, &s->history, o->repetition_penalty);
+    if (has_frequency_penalty(o))
+        tlm_sample_frequency(c, &s->history, o->frequency_penalty, o->presence_penalty);
+    if (o->temperature <= 0)
+        return best_of(c);
+    tlm_sample_top_k(c, o->top_k);
+    tlm_sample_top_p(c, o->top_p);
+    tlm_sample_min_p(c, o->min_p);
+    tlm_sample_temperature(c, o->temperature);
+    return draw(s, c);
 }
 
 tn_status tlm_sample(tlm_sampler *sampler, const float *logits, uint32_t count, int32_t *out_id,
@@ -136,19 +241,26 @@ tn_status tlm_sample(tlm_sampler *sampler, const float *logits, uint32_t count, 
         return tlm_fail(err, TN_E_ARG, "sample: %" PRIu32 " logits, expected %" PRIu32, count,
                         sampler->vocabulary);
     tlm_candidates c;
-    int32_t best = 0;
-    tn_status status = gather(sampler, logits, &c, &best, err);
+    tn_status status = gather(sampler, logits, &c, err);
     if (status != TN_OK)
         return status;
-    const tlm_sampler_options *o = &sampler->options;
-    if (o->temperature == 0) {
-        *out_id = best;
-        return tlm_succeed(err);
-    }
-    tlm_sample_top_k(&c, o->top_k);
-    tlm_sample_top_p(&c, o->top_p);
-    tlm_sample_min_p(&c, o->min_p);
-    tlm_sample_temperature(&c, o->temperature);
-    *out_id = draw(sampler, &c);
+    if (!tlm_sample_bias(&c, sampler->biases, sampler->options.bias_count))
+        return tlm_fail(err, TN_E_DATA, "sample: all tokens that have a logit are excluded");
+    *out_id = pick(sampler, &c);
+    tlm_history_add(&sampler->history, *out_id);
+    return tlm_succeed(err);
+}
+
+tn_status tlm_sampler_accept(tlm_sampler *sampler, const int32_t *ids, uint32_t count,
+                             tn_error *err)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= sampler->vocabulary)
+            return tlm_fail(err, TN_E_DATA,
+                            "sampler: id %" PRIu32 " of %" PRIu32 " is %" PRId32
+                            ", but the ids are 0 to %" PRIu32,
+                            i, count, ids[i], sampler->vocabulary - 1);
+    for (uint32_t i = 0; i < count; i++)
+        tlm_history_add(&sampler->history, ids[i]);
     return tlm_succeed(err);
 }

@@ -2,7 +2,8 @@
 //
 // Files name the end of the text (eos), of a turn (eot) and of a message (eom), but often not all
 // of those their models use. So control tokens with one of the usual texts count as well, and so do
-// the marks that models for code put between files and repositories.
+// the marks that models for code put between files and repositories. Some files call such a token
+// user-defined.
 #include "tokenizer.h"
 
 #include "alloc.h"
@@ -79,7 +80,8 @@ tn_status tlm_stops_init(tlm_stops *stops, const tlm_vocabulary *vocabulary, con
     }
     for (uint32_t i = 0; i < END_TEXTS; i++) {
         int32_t id = tlm_vocabulary_find(vocabulary, end_texts[i], strlen(end_texts[i]));
-        if (id != TLM_NO_TOKEN && vocabulary->tokens[id].type == TLM_TOKEN_CONTROL)
+        uint32_t type = id != TLM_NO_TOKEN ? vocabulary->tokens[id].type : TLM_TOKEN_NORMAL;
+        if (type == TLM_TOKEN_CONTROL || type == TLM_TOKEN_USER_DEFINED)
             add(stops, id);
     }
     return TN_OK;

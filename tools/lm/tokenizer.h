@@ -49,17 +49,18 @@ typedef struct tlm_tokenizer_kind {
                         void **out_state, tn_error *err);
     void (*destroy)(void *state);   // NULL is fine
 
-    // Adds the ids of a text without special tokens. [any]
-    tn_status (*encode)(const void *state, const char *text, size_t bytes, tlm_ids *ids,
-                        tn_error *err);
+    // Adds the ids of a text without special tokens. is_first: nothing or a special token stands
+    // before it. [any]
+    tn_status (*encode)(const void *state, const char *text, size_t bytes, bool is_first,
+                        tlm_ids *ids, tn_error *err);
 
     // Writes the bytes that a normal token stands for to `to`, at most as many as its text has, and
     // answers how many.
     size_t (*decode)(const tlm_token *token, char *to);
 
     const char *default_pre;   // assumed, with a warning, when the file names none or one that is
-                               // not known
-    bool adds_bos;             // when the file does not say
+                               // not known; NULL: the kind does not cut text into words
+    bool adds_bos;             // when the file does not say, but has a BOS
 } tlm_tokenizer_kind;
 
 struct tlm_tokenizer {
@@ -75,7 +76,7 @@ struct tlm_tokenizer {
     size_t *piece_ends;   // {count}: where the piece of an id ends; it begins where that before
                           // ends
     size_t longest_piece;
-    char warning[256];
+    char warning[512];
 };
 
 #endif

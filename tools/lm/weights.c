@@ -39,6 +39,8 @@ static int64_t dim_of(const tlm_hparams *p, tlm_dim dim)
         return p->embedding;
     case TLM_DIM_VOCABULARY:
         return p->vocabulary;
+    case TLM_DIM_HEAD:
+        return p->head_dim;
     case TLM_DIM_HEADS:
         return p->head_dim * p->heads;
     case TLM_DIM_KV_HEADS:
@@ -120,8 +122,8 @@ static tn_status fail_unused(const tlm_weights *w, const tn_model *model, const 
         if (status != TN_OK)
             return status;
         if (!is_used(w, p, t.name))
-            return tlm_fail(err, TN_E_FILE,
-                            "model: tensor '%s' has no place in this architecture", t.name);
+            return tlm_fail(err, TN_E_FILE, "model: tensor '%s' has no place in this architecture",
+                            t.name);
     }
     return tlm_fail(err, TN_E_FILE, "model: the file has a tensor twice");
 }

@@ -16,6 +16,7 @@ typedef enum tlm_dim {
     TLM_DIM_NONE,           // past the rank
     TLM_DIM_EMBEDDING,      // E
     TLM_DIM_VOCABULARY,     // V
+    TLM_DIM_HEAD,           // D
     TLM_DIM_HEADS,          // D * H
     TLM_DIM_KV_HEADS,       // D * G
     TLM_DIM_FEED_FORWARD,   // F

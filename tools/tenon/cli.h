@@ -120,6 +120,8 @@ bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count);
 
 // ----------------------------------------------------------------------------------------- runtime
 
+void cli_common_finish(cli_common *common);   // frees the lists
+
 // CLI_OK, or the exit code after a line. Warnings of the runtime go to stderr.
 int cli_start(const cli_common *common, tn_runtime **out_runtime);
 

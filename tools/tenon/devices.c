@@ -57,8 +57,10 @@ static int run(int argc, char **argv)
     devices_options given = { 0 };
     tn_runtime *runtime = NULL;
     int count, code = cli_parse(&cli_devices_command, argc, argv, &given, 0, 0, &count);
-    if (code >= 0)
+    if (code >= 0) {
+        cli_common_finish(&given.common);
         return code;
+    }
     code = cli_start(&given.common, &runtime);
     if (code == CLI_OK && given.json)
         code = print_json(runtime);
@@ -67,8 +69,7 @@ static int run(int argc, char **argv)
     if (code == CLI_OK && tn_runtime_device_count(runtime) == 0)
         code = cli_fail(CLI_NO_DEVICE, "no plugin offers a device, see tenon plugins --why");
     tn_runtime_destroy(runtime);
-    free(given.common.plugins.items);
-    free(given.common.settings.items);
+    cli_common_finish(&given.common);
     return code == CLI_OK ? cli_end_output() : code;
 }
 

@@ -1,6 +1,7 @@
 // inspect.c: tenon inspect
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +42,9 @@ static json_t *value_of(const tn_model *model, const tn_model_key *key, uint64_t
         return string ? string : json_string("(not UTF-8)");
     case TN_KEY_F32:
     case TN_KEY_F64:
-        return tn_model_get_f64_at(model, key->name, index, &real, NULL) == TN_OK && json_real(real)
-                   ? json_real(real)
-                   : json_null();
+        if (tn_model_get_f64_at(model, key->name, index, &real, NULL) != TN_OK || !isfinite(real))
+            return json_null();   // JSON has no other numbers
+        return json_real(real);
     case TN_KEY_BOOL:
         return key->type == TN_KEY_BOOL &&
                        tn_model_get_bool(model, key->name, &truth, NULL) == TN_OK

@@ -134,8 +134,7 @@ static int run(int argc, char **argv)
             code = measure(&loaded, &given, argv[2]);
     }
     cli_unload(&loaded);
-    free(given.model.common.plugins.items);
-    free(given.model.common.settings.items);
+    cli_common_finish(&given.model.common);
     return code;
 }
 

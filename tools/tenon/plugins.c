@@ -102,14 +102,15 @@ static int run(int argc, char **argv)
     plugins_options given = { 0 };
     tn_runtime *runtime = NULL;
     int count, code = cli_parse(&cli_plugins_command, argc, argv, &given, 0, 0, &count);
-    if (code >= 0)
+    if (code >= 0) {
+        cli_common_finish(&given.common);
         return code;
+    }
     code = cli_start(&given.common, &runtime);
     if (code == CLI_OK)
         code = print_all(runtime, &given);
     tn_runtime_destroy(runtime);
-    free(given.common.plugins.items);
-    free(given.common.settings.items);
+    cli_common_finish(&given.common);
     return code == CLI_OK ? cli_end_output() : code;
 }
 

@@ -273,8 +273,7 @@ static int run(int argc, char **argv)
     run_state state = { .given = &given };
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0) {
-        free(given.model.common.plugins.items);
-        free(given.model.common.settings.items);
+        cli_common_finish(&given.model.common);
         return code;
     }
     cli_catch_interrupt();
@@ -286,8 +285,7 @@ static int run(int argc, char **argv)
         code = printed == CLI_OK ? code : printed;
     }
     release(&state);
-    free(given.model.common.plugins.items);
-    free(given.model.common.settings.items);
+    cli_common_finish(&given.model.common);
     int ended = cli_end_output();
     return code == CLI_OK ? ended : code;
 }

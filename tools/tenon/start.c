@@ -18,6 +18,13 @@ static void log_line(void *context, int32_t level, const char *text)
         cli_note("%s%s", level == TN_LOG_WARNING ? "warning: " : "", text);
 }
 
+void cli_common_finish(cli_common *common)
+{
+    free(common->plugins.items);
+    free(common->settings.items);
+    *common = (cli_common){ 0 };
+}
+
 int cli_start(const cli_common *common, tn_runtime **out_runtime)
 {
     tn_error err = { 0 };

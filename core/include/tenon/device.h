@@ -106,6 +106,21 @@ TN_API uint32_t tn_runtime_plugin_count(const tn_runtime *runtime);   // Since 0
 TN_API void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index,
                               tn_plugin_info *out_info);   // past the end: zeros. Since 0.1
 
+// One place where plugins were looked for, in the order of the search. A configuration file is a
+// place, and so is each path that it names; a place that is not there, or is ignored, is told too.
+typedef struct tn_place_info {
+    uint32_t size;         // sizeof, set by the caller
+    uint32_t file_count;   // candidates: the file, or the files *.so of the folder
+    const char *origin;    // as that of tn_plugin_info
+    const char *path;      // "" when the origin gives none
+    const char *found;     // goes on after the path: "2 files", "does not exist",
+                           // "is ignored: a relative path …"
+} tn_place_info;
+
+TN_API uint32_t tn_runtime_place_count(const tn_runtime *runtime);   // Since 0.1
+TN_API void tn_runtime_place(const tn_runtime *runtime, uint32_t index,
+                             tn_place_info *out_info);   // past the end: zeros. Since 0.1
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,7 +23,7 @@ typedef struct tn_session_options {
     uint32_t size;   // sizeof
     uint32_t device_count;
     tn_device *const *devices;       // the earlier wins where costs are equal; none = all but software
-    const tn_allocator *allocator;   // NULL = the C library's
+    const tn_allocator *allocator;   // NULL = that of the runtime
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
@@ -54,8 +54,8 @@ TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
 
-// Copies `bytes` from the start of an output of the last run of that graph, contiguous. Valid until
-// another run. Since 0.1
+// Copies `bytes` from the start of an output of the last run, contiguous. Errors: TN_E_ARG, also when
+// that graph was not the one that ran last, or its run failed. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output,
                                               void *to, uint64_t bytes, tn_error *err);
 

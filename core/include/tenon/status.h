@@ -61,6 +61,11 @@ typedef struct tn_error {
 // The name of a status, "TN_E_SHAPE"; an unknown number gives "TN_E_INTERNAL". [any] Since 0.1
 TN_API const char *tn_status_name(tn_status status);
 
+// Fills an error, for libraries on top of this one: `text` becomes one line that is safe to show
+// (controls and what is not UTF-8 as \xNN), and a longer one loses its middle. err may be NULL.
+// Answers status. [any] Since 0.1
+TN_API tn_status tn_error_set(tn_error *err, tn_status status, const char *text);
+
 // The version of the library, "0.1.0". [any] Since 0.1
 TN_API const char *tn_version(void);
 

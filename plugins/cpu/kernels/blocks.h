@@ -7,8 +7,52 @@
 //
 // Q4_1, 20 bytes, 32 weights: w[i] = d * q[i] + m
 //   byte   0   1   2   3   4                       19
-//        |   d   |   m   | q[0] q[16] ……… q[15] q[31] |   d, m: F16; q: 4 bits, 0 to 15; q[0] is the
+//        |   d   |   m   | q[0] q[16] ……… q[15] q[31] |   d, m: F16; q: 4 bits, 0 to 15; q[0] is
+//        the
 //                                                          low half of its byte
+//
+// Q4_0, 18 bytes, 32 weights: w[i] = d * (q[i] - 8)
+//   byte   0   1   2                       17
+//        |   d   | q[0] q[16] ……… q[15] q[31] |           as Q4_1
+//
+// Q5_0, 22 bytes, 32 weights: w[i] = d * (q[i] - 16)
+//   byte   0   1   2      5   6                       21
+//        |   d   |  fifths  | q[0] q[16] ……… q[15] q[31] |   q: 5 bits, the lower 4 as in Q4_1; bit
+//        i
+//                                                          of fifths is the upper one of q[i]
+// Q5_1, 24 bytes, 32 weights: w[i] = d * q[i] + m
+//   byte   0   1   2   3   4      7   8                       23
+//        |   d   |   m   |  fifths  | q[0] q[16] ……… q[15] q[31] |
+//
+// BF16: the upper half of an F32.
+//
+// Blocks of 256 weights (K types) are 8 parts of 32 for the kernels here: part s has elements 32 s
+// to 32 s + 31. Numbers of 6 and 8 bits scale the parts.
+//
+// Q4_K, 144 bytes: w[i] = (d * scale[s]) * q[i] - (dmin * min[s])
+//   byte   0   1   2    3   4      15  16                  143
+//        |   d   |  dmin  | scales   | low bits              |
+//   scales, j from 0 to 3, bit 7 on the left:
+//        byte     j   | scale[4 + j], upper 2 | scale[j]                 |
+//        byte 4 + j   | min[4 + j], upper 2   | min[j]                   |
+//        byte 8 + j   | min[4 + j], low 4     | scale[4 + j], low 4      |
+//   low bits: byte 32 c + l has element l of part 2 c in its low half, of part 2 c + 1 in its high
+//   one
+//
+// Q5_K, 176 bytes: as Q4_K, with a fifth bit
+//   byte   0   1   2    3   4      15  16      47  48                  175
+//        |   d   |  dmin  | scales   | fifths    | low bits              |
+//   fifths: bit s of byte l belongs to element l of part s
+//
+// Q6_K, 210 bytes: w[i] = (d * scale[i / 16]) * (q[i] - 32)
+//   byte   0           127  128          191  192         207  208 209
+//        | low 4 bits     | upper 2 bits    | scale: I8      |   d   |
+//   half h has parts 4 h to 4 h + 3; l from 0 to 31:
+//        low bits, byte 64 h + l        part 4 h in its low half, part 4 h + 2 in its high one
+//        low bits, byte 64 h + 32 + l   parts 4 h + 1 and 4 h + 3
+//        upper bits, byte 32 h + l      parts 4 h, 4 h + 1, 4 h + 2, 4 h + 3, from bit 0 up
+//
+// Q2_K, Q3_K and IQ4_NL are only decoded: levels.h.
 //
 // q8, 40 bytes, 32 activations: x[i] = d * q[i]
 //   byte   0      3   4      7   8               39
@@ -24,16 +68,30 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CPU_BLOCK      32
-#define CPU_PANEL_ROWS 8
-#define CPU_Q8_0_BYTES 34
-#define CPU_Q4_1_BYTES 20
+#define CPU_BLOCK        32
+#define CPU_PANEL_ROWS   8
+#define CPU_Q8_0_BYTES   34
+#define CPU_Q4_0_BYTES   18
+#define CPU_Q4_1_BYTES   20
+#define CPU_Q5_0_BYTES   22
+#define CPU_Q5_1_BYTES   24
+#define CPU_IQ4_NL_BYTES 18
+
+#define CPU_K_BLOCK      256
+#define CPU_K_PARTS      (CPU_K_BLOCK / CPU_BLOCK)
+#define CPU_Q2_K_BYTES   84
+#define CPU_Q3_K_BYTES   110
+#define CPU_Q4_K_BYTES   144
+#define CPU_Q5_K_BYTES   176
+#define CPU_Q6_K_BYTES   210
 
 typedef struct cpu_block_q8 {
     float d, sum;
     int8_t q[CPU_BLOCK];
 } cpu_block_q8;
 
+// For all weights that are d q + m with q of 4 or 5 bits: Q4_1 and Q5_1; Q4_0 and Q5_0 with m = -8
+// d and -16 d; a part of Q4_K and Q5_K with d * scale and -(dmin * min).
 typedef struct cpu_panel_q4_1 {
     float d[CPU_PANEL_ROWS], m[CPU_PANEL_ROWS];
     uint8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
@@ -44,6 +102,16 @@ typedef struct cpu_panel_q8_0 {
     float d[CPU_PANEL_ROWS];
     int16_t q[CPU_BLOCK / 2][CPU_PANEL_ROWS][2];
 } cpu_panel_q8_0;
+
+// A part of Q6_K: w = d * scale[i / 16] * q[i], q in -32 to 31. Each scale stands twice, for the
+// two products that one 32-bit sum is made of. Activations are multiplied as q_x + 128, which is
+// not negative; `offset` is what must be added for that: -128 * sum(scale[i / 16] * q[i]).
+typedef struct cpu_panel_q6_k {
+    float d[CPU_PANEL_ROWS];
+    int32_t offset[CPU_PANEL_ROWS];
+    int16_t scale[2][CPU_PANEL_ROWS][2];
+    int8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
+} cpu_panel_q6_k;
 
 static inline float cpu_half_to_float(uint16_t half)
 {

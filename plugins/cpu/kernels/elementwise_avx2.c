@@ -71,6 +71,11 @@ static inline __m256 gelu_vector(__m256 x)
     return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
 }
 
+static inline __m256 geglu_vector(__m256 gate, __m256 up)
+{
+    return _mm256_mul_ps(gelu_vector(gate), up);
+}
+
 void cpu_add_avx2(int64_t n, const float *a, const float *b, float *out)
 {
     map_binary(n, a, b, out, add_vector);
@@ -94,6 +99,11 @@ void cpu_div_avx2(int64_t n, const float *a, const float *b, float *out)
 void cpu_swiglu_avx2(int64_t n, const float *gate, const float *up, float *out)
 {
     map_binary(n, gate, up, out, swiglu_vector);
+}
+
+void cpu_geglu_avx2(int64_t n, const float *gate, const float *up, float *out)
+{
+    map_binary(n, gate, up, out, geglu_vector);
 }
 
 void cpu_scale_avx2(int64_t n, const float *x, float scale, float bias, float *out)

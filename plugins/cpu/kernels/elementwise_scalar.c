@@ -83,12 +83,22 @@ void cpu_swiglu_scalar(int64_t n, const float *gate, const float *up, float *out
 }
 
 // 0.5 (1 + tanh(u)) is sigmoid(2 u), which keeps its digits where tanh(u) comes near -1.
-void cpu_gelu_scalar(int64_t n, const float *x, float *out)
+static float gelu(float x)
 {
     const float twice_sqrt_2_over_pi = 1.5957691216057308f;
+    float u2 = twice_sqrt_2_over_pi * (x + 0.044715f * x * x * x);
 
-    for (int64_t i = 0; i < n; i++) {
-        float u2 = twice_sqrt_2_over_pi * (x[i] + 0.044715f * x[i] * x[i] * x[i]);
-        out[i] = x[i] / (1.0f + expf(-u2));
-    }
+    return x / (1.0f + expf(-u2));
+}
+
+void cpu_gelu_scalar(int64_t n, const float *x, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = gelu(x[i]);
+}
+
+void cpu_geglu_scalar(int64_t n, const float *gate, const float *up, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = gelu(gate[i]) * up[i];
 }

@@ -12,16 +12,6 @@
 #define GROUPS (CPU_BLOCK / 2)
 #define TOKENS 4
 
-static inline __m256 load_scales(const char *const row[CPU_PANEL_ROWS], int64_t offset)
-{
-    __m128i d = _mm_setr_epi16(
-        (short)cpu_load_u16(row[0] + offset), (short)cpu_load_u16(row[1] + offset),
-        (short)cpu_load_u16(row[2] + offset), (short)cpu_load_u16(row[3] + offset),
-        (short)cpu_load_u16(row[4] + offset), (short)cpu_load_u16(row[5] + offset),
-        (short)cpu_load_u16(row[6] + offset), (short)cpu_load_u16(row[7] + offset));
-    return _mm256_cvtph_ps(d);
-}
-
 void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
     const char *row[CPU_PANEL_ROWS];

@@ -1,6 +1,7 @@
 // matmul_scalar.c: products of rows, in F32 and in integers.
 #include "../kernels.h"
 #include "blocks.h"
+#include "panel.h"
 
 // Partial sums: a shorter chain of roundings than one sum, and what a compiler makes vectors of.
 #define LANES 8
@@ -121,33 +122,18 @@ void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
     }
 }
 
-// In pieces, so that the panel fits the stack.
-#define PIECE 8
-
 void cpu_matvec_q4_1_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                const void *x, float *acc)
 {
-    cpu_panel_q4_1 panel[PIECE];
-
-    for (int64_t b = 0; b < blocks; b += PIECE) {
-        int64_t count = blocks - b < PIECE ? blocks - b : PIECE;
-
-        cpu_pack_q4_1_scalar(rows, count, (const char *)w + b * CPU_Q4_1_BYTES, stride, panel);
-        cpu_matmul_q4_1_q8_scalar(1, count, panel, (const cpu_block_q8 *)x + b, 0, acc);
-    }
+    matvec_by_panel(cpu_pack_q4_1_scalar, cpu_matmul_q4_1_q8_scalar, 1, CPU_Q4_1_BYTES, rows,
+                    blocks, w, stride, x, acc);
 }
 
 void cpu_matvec_q8_0_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                const void *x, float *acc)
 {
-    cpu_panel_q8_0 panel[PIECE];
-
-    for (int64_t b = 0; b < blocks; b += PIECE) {
-        int64_t count = blocks - b < PIECE ? blocks - b : PIECE;
-
-        cpu_pack_q8_0_scalar(rows, count, (const char *)w + b * CPU_Q8_0_BYTES, stride, panel);
-        cpu_matmul_q8_0_q8_scalar(1, count, panel, (const cpu_block_q8 *)x + b, 0, acc);
-    }
+    matvec_by_panel(cpu_pack_q8_0_scalar, cpu_matmul_q8_0_q8_scalar, 1, CPU_Q8_0_BYTES, rows,
+                    blocks, w, stride, x, acc);
 }
 
 void cpu_row_sums_f32_scalar(int64_t count, int64_t n, int64_t width, const float *p,

@@ -12,9 +12,9 @@
 // it, so the bits are the same for any number of workers and tokens.
 //
 //   one token      phase 0: workers take chunks of groups and leave the parts in scratch; phase 1:
-//                  they merge heads
-//   more tokens    phase 0: workers take (group, few tokens) and merge chunk after chunk; phase 1:
-//                  nothing
+//                  they merge heads. Where whole groups can be dealt out as evenly, each worker
+//                  takes those and merges their heads at once, and there is one phase alone
+//   more tokens    workers take (group, few tokens) and merge chunk after chunk, in one phase
 //
 // Scratch:  | parts: H * chunks * (E sums, largest, total) |
 //           then for each worker the buffers of struct work
@@ -363,6 +363,27 @@ static void merge_head(const cpu_job *job, const shape *s, const work *w, int64_
     write_result(job, s, head, 0, all);
 }
 
+// Whether a worker with whole groups has no more chunks to do than one with chunks of any group.
+static int can_take_groups(const shape *s, uint32_t workers)
+{
+    return ceil_div(s->G, workers) * s->chunks <= ceil_div(s->G * s->chunks, workers);
+}
+
+static uint32_t phases_of_attention(const cpu_job *job, uint32_t workers)
+{
+    shape s = measure(job);
+
+    return s.T > 1 || can_take_groups(&s, workers) ? 1 : 2;
+}
+
+static void attend_group(const cpu_job *job, const shape *s, const work *w, int64_t g)
+{
+    for (int64_t chunk = 0; chunk < s->chunks; chunk++)
+        store_parts(job, s, w, g, chunk);
+    for (int64_t head = g * s->R; head < (g + 1) * s->R; head++)
+        merge_head(job, s, w, head);
+}
+
 // Workers take every workers-th unit: later tokens see more keys, and so the work is even.
 static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
@@ -371,13 +392,16 @@ static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_
 
     if (s.R == 0)
         return;
-    if (s.T == 1 && phase == 0)
+    if (s.T == 1 && can_take_groups(&s, workers))
+        for (int64_t g = worker; g < s.G; g += workers)
+            attend_group(job, &s, &w, g);
+    else if (s.T == 1 && phase == 0)
         for (int64_t unit = worker; unit < s.chunks * s.G; unit += workers)
             store_parts(job, &s, &w, unit % s.G, unit / s.G);
     else if (s.T == 1)
-        for (int64_t head = worker; head < s.H; head += workers)
+        for (int64_t head = worker; head < s.R * s.G; head += workers)
             merge_head(job, &s, &w, head);
-    else if (phase == 0)
+    else
         for (int64_t unit = worker; unit < ceil_div(s.T, s.tokens) * s.G; unit += workers) {
             int64_t t0 = unit / s.G * s.tokens;
 
@@ -387,6 +411,6 @@ static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_
 
 const cpu_op cpu_attention_ops[] = {
     { TNP_OP_ATTENTION, 2, sizeof(tnp_attention_attr), refuse_attention, scratch_of_attention,
-      run_attention },
+      run_attention, phases_of_attention },
     { 0 },
 };

@@ -25,6 +25,11 @@ int64_t cpu_block_bytes(tnp_dtype dtype)
     }
 }
 
+int cpu_is_plain(tnp_dtype dtype)
+{
+    return cpu_block_elements(dtype) == 1;
+}
+
 int cpu_is_float(const cpu_tensor *t)
 {
     return t->dtype == TNP_DTYPE_F32 || t->dtype == TNP_DTYPE_F16;
@@ -32,7 +37,7 @@ int cpu_is_float(const cpu_tensor *t)
 
 int cpu_is_decodable(const cpu_tensor *t)
 {
-    return cpu_is_float(t) || t->dtype == TNP_DTYPE_Q8_0 || t->dtype == TNP_DTYPE_Q4_1;
+    return cpu_is_float(t) || t->dtype == TNP_DTYPE_BF16 || cpu_block_elements(t->dtype) > 1;
 }
 
 int cpu_has_unit_rows(const cpu_tensor *t)

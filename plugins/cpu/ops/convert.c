@@ -1,30 +1,49 @@
 // convert.c: convert and concat: elements that move, and change at most their dtype.
 #include "ops.h"
 
-#include <string.h>
+#define LONGEST_BLOCK 256   // elements
 
 static const char *refuse_convert(const cpu_job *node)
 {
     const cpu_tensor *x = &node->in[0], *out = &node->out;
-    int is_plain = cpu_block_elements(x->dtype) == 1;
 
-    if (x->dtype == out->dtype
-            ? !is_plain
-            : !cpu_is_decodable(x) || !(cpu_is_float(out) || out->dtype == TNP_DTYPE_Q8_0))
-        return "convert other than a plain type to itself, or F32, F16, Q8_0, Q4_1 to F32, F16, "
+    if (!(cpu_is_plain(x->dtype) && cpu_is_plain(out->dtype)) &&
+        (x->dtype == out->dtype || !cpu_is_decodable(x) ||
+         !(cpu_is_float(out) || out->dtype == TNP_DTYPE_Q8_0)))
+        return "convert other than between plain types, from a block type to F32 or F16, or to "
                "Q8_0";
     return cpu_refuse_strides(node);
 }
 
-static void copy_elements(int64_t n, int64_t bytes, const char *from, int64_t from_stride, char *to,
-                          int64_t to_stride)
+static int64_t element_stride(const cpu_tensor *t)
 {
-    if (from_stride == bytes && to_stride == bytes) {
-        memcpy(to, from, (size_t)(n * bytes));
+    return t->dims[0] > 1 ? t->strides[0] : 0;
+}
+
+// Elements first .. first + n - 1 of a row.
+static void convert_elements(const cpu_job *job, const char *from, char *to, int64_t first,
+                             int64_t n)
+{
+    const cpu_tensor *x = &job->in[0], *out = &job->out;
+    int64_t x_stride = element_stride(x), out_stride = element_stride(out);
+    float buffer[CPU_CHUNK];
+
+    if (x->dtype == out->dtype) {
+        cpu_copy_elements(n, cpu_block_bytes(x->dtype), from + first * x_stride, x_stride,
+                          to + first * out_stride, out_stride);
         return;
     }
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + i * to_stride, from + i * from_stride, (size_t)bytes);
+    if (!cpu_is_decodable(x) || !(cpu_is_float(out) || out->dtype == TNP_DTYPE_Q8_0)) {
+        cpu_convert_elements(job->kernels, n, x->dtype, from + first * x_stride, x_stride,
+                             out->dtype, to + first * out_stride, out_stride);
+        return;
+    }
+    for (int64_t end = first + n; first < end; first += CPU_CHUNK) {
+        int64_t count = cpu_min(end - first, CPU_CHUNK);
+
+        cpu_write(job->kernels, out, to, first, count,
+                  cpu_read(job->kernels, x, from, first, count, buffer));
+    }
 }
 
 // Workers take rows, or, of a single row, parts cut at blocks.
@@ -33,32 +52,15 @@ static void run_convert(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t 
     const cpu_tensor *x = &job->in[0], *out = &job->out;
     int64_t rows = cpu_row_count(out), n = out->dims[0];
     cpu_range part = cpu_part(rows, 1, worker, workers), columns = { 0, n };
-    float buffer[CPU_CHUNK];
 
     (void)phase;
     if (rows == 1) {
         part = (cpu_range){ 0, 1 };
-        columns = cpu_part(n, 32, worker, workers);
+        columns = cpu_part(n, 256, worker, workers);   // the largest block
     }
-    for (int64_t r = part.begin; r < part.end; r++) {
-        char *to = cpu_row(out, out->dims, r);
-        const char *from = cpu_row(x, out->dims, r);
-
-        if (x->dtype == out->dtype) {
-            int64_t x_stride = x->dims[0] > 1 ? x->strides[0] : 0;
-
-            copy_elements(columns.end - columns.begin, cpu_block_bytes(x->dtype),
-                          from + columns.begin * x_stride, x_stride,
-                          to + columns.begin * out->strides[0], out->strides[0]);
-            continue;
-        }
-        for (int64_t i = columns.begin; i < columns.end; i += CPU_CHUNK) {
-            int64_t count = cpu_min(columns.end - i, CPU_CHUNK);
-
-            cpu_write(job->kernels, out, to, i, count,
-                      cpu_read(job->kernels, x, from, i, count, buffer));
-        }
-    }
+    for (int64_t r = part.begin; r < part.end; r++)
+        convert_elements(job, cpu_row(x, out->dims, r), cpu_row(out, out->dims, r), columns.begin,
+                         columns.end - columns.begin);
 }
 
 static const char *refuse_concat(const cpu_job *node)
@@ -85,8 +87,8 @@ static void place(const cpu_tensor *x, const cpu_tensor *out, uint32_t axis, int
     for (int i = 0; i < TNP_MAX_DIMS; i++)
         target.dims[i] = x->dims[i];
     for (int64_t r = part.begin; r < part.end; r++)
-        copy_elements(x->dims[0], cpu_block_bytes(x->dtype), cpu_row(x, x->dims, r), x->strides[0],
-                      cpu_row(&target, x->dims, r), out->strides[0]);
+        cpu_copy_elements(x->dims[0], cpu_block_bytes(x->dtype), cpu_row(x, x->dims, r),
+                          x->strides[0], cpu_row(&target, x->dims, r), out->strides[0]);
 }
 
 static void run_concat(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
@@ -99,7 +101,7 @@ static void run_concat(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t w
 }
 
 const cpu_op cpu_convert_ops[] = {
-    { TNP_OP_CONVERT, 1, sizeof(tnp_convert_attr), refuse_convert, NULL, run_convert },
-    { TNP_OP_CONCAT, 1, sizeof(tnp_axis_attr), refuse_concat, NULL, run_concat },
+    { TNP_OP_CONVERT, 1, sizeof(tnp_convert_attr), refuse_convert, NULL, run_convert, NULL },
+    { TNP_OP_CONCAT, 1, sizeof(tnp_axis_attr), refuse_concat, NULL, run_concat, NULL },
     { 0 },
 };

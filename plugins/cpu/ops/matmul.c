@@ -1,12 +1,16 @@
 // matmul.c: out[n, m] = sum over k of w[k, n] * x[k, m], for each of the B matrices of x and out.
 //
 // Two ways, chosen by the dtype of w:
-//   integer   Q8_0 and Q4_1, unless the user asked for F32 activations. Phase 0 rounds all
+//   integer   block types with kernels of their own (integer_way_of), unless the user asked for F32 activations. Phase 0 rounds all
 //             activations to q8 (blocks.h) in scratch. Phase 1 packs 8 rows of w at a time into a
 //             panel and multiplies it with every token; a single token meets the rows as they are.
 //   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows
 //             of w at a time (F32 ones are used where they are, and F16 ones for few tokens) and
 //             multiplies them with every token.
+//
+// There is one phase alone where phase 0 has nothing to do, or little: a single row of activations
+// is prepared by each worker for itself, on its stack. That takes a worker less time than a
+// barrier, and products that follow each other with no scratch in common need none between them.
 //
 // Workers take contiguous ranges of the rows of w, cut at 8. A result is one sum, in an order that
 // depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
@@ -25,7 +29,8 @@
 
 #define ROWS   CPU_PANEL_ROWS
 #define TOKENS 128
-#define PANEL_BLOCKS 32   // along K: a panel of Q8_0 is 17 KiB, one of Q4_1 10 KiB
+#define PANEL_BLOCKS 32   // along K, a multiple of 8: a panel of Q8_0 is 17 KiB, of Q4_1 10 KiB
+#define OWN_ROW_BYTES 32768   // of a row of activations that a worker may prepare for itself
 #define FEW_TOKENS 6      // up to here F16 is decoded in the kernel, once for 3 tokens, not before
 
 // A dtype of weights with kernels of its own.
@@ -38,15 +43,38 @@ typedef struct integer_way {
 
 static integer_way integer_way_of(const cpu_job *job)
 {
-    const cpu_kernels *kernels = job->kernels;
+    const cpu_kernels *k = job->kernels;
 
-    if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q4_1)
-        return (integer_way){ kernels->pack_q4_1, kernels->matmul_q4_1_q8, kernels->matvec_q4_1_q8,
+    if (job->options->activations_f32)
+        return (integer_way){ .pack = NULL };
+    switch (job->in[1].dtype) {
+    case TNP_DTYPE_Q4_0:
+        return (integer_way){ k->pack_q4_0, k->matmul_q4_1_q8, k->matvec_q4_0_q8,
                               sizeof(cpu_panel_q4_1) };
-    if (!job->options->activations_f32 && job->in[1].dtype == TNP_DTYPE_Q8_0)
-        return (integer_way){ kernels->pack_q8_0, kernels->matmul_q8_0_q8, kernels->matvec_q8_0_q8,
+    case TNP_DTYPE_Q4_1:
+        return (integer_way){ k->pack_q4_1, k->matmul_q4_1_q8, k->matvec_q4_1_q8,
+                              sizeof(cpu_panel_q4_1) };
+    case TNP_DTYPE_Q5_0:
+        return (integer_way){ k->pack_q5_0, k->matmul_q5_1_q8, k->matvec_q5_0_q8,
+                              sizeof(cpu_panel_q4_1) };
+    case TNP_DTYPE_Q5_1:
+        return (integer_way){ k->pack_q5_1, k->matmul_q5_1_q8, k->matvec_q5_1_q8,
+                              sizeof(cpu_panel_q4_1) };
+    case TNP_DTYPE_Q8_0:
+        return (integer_way){ k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
                               sizeof(cpu_panel_q8_0) };
-    return (integer_way){ .pack = NULL };
+    case TNP_DTYPE_Q4_K:
+        return (integer_way){ k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
+                              sizeof(cpu_panel_q4_1) };
+    case TNP_DTYPE_Q5_K:
+        return (integer_way){ k->pack_q5_k, k->matmul_q5_1_q8, k->matvec_q5_k_q8,
+                              sizeof(cpu_panel_q4_1) };
+    case TNP_DTYPE_Q6_K:
+        return (integer_way){ k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8,
+                              sizeof(cpu_panel_q6_k) };
+    default:
+        return (integer_way){ .pack = NULL };
+    }
 }
 
 // Sizes of one run, or at most of one run when made from full dims.
@@ -54,13 +82,26 @@ typedef struct product {
     integer_way way;
     int64_t k, n, m, batches;
     int64_t blocks;        // of 32 along k, the last one perhaps in part
-    int64_t x_row_bytes;   // of activations in scratch; 0 = they are used where they are
+    int64_t x_row_bytes;   // of prepared activations; 0 = they are used where they are
+    int is_own_row;        // each worker prepares the one row for itself
     int64_t x_bytes, rows_bytes, worker_bytes;   // regions of scratch
 } product;
 
 static int stands_as_f32(const cpu_tensor *t)
 {
     return t->dtype == TNP_DTYPE_F32 && cpu_has_unit_rows(t);
+}
+
+// Whether rows of F16 go to the kernel as they are.
+static int takes_f16(const cpu_tensor *w, int64_t tokens)
+{
+    return w->dtype == TNP_DTYPE_F16 && tokens <= FEW_TOKENS && cpu_has_unit_rows(w);
+}
+
+// Decoders write whole blocks.
+static int64_t decoded_row_bytes(const product *p)
+{
+    return cpu_round_up(p->k, CPU_K_BLOCK) * (int64_t)sizeof(float);
 }
 
 static product measure(const cpu_job *job)
@@ -78,12 +119,16 @@ static product measure(const cpu_job *job)
         p.x_row_bytes = p.blocks * (int64_t)sizeof(cpu_block_q8);
     else if (!stands_as_f32(x))
         p.x_row_bytes = cpu_lines(p.k * (int64_t)sizeof(float));
-    p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
+    p.is_own_row = p.m * p.batches == 1 && p.x_row_bytes <= OWN_ROW_BYTES;
+    if (!p.is_own_row)
+        p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
     if (p.way.pack)
-        p.rows_bytes = cpu_lines(p.way.panel_bytes * PANEL_BLOCKS);
-    else if (!stands_as_f32(w))
-        p.rows_bytes = p.blocks * CPU_BLOCK * (int64_t)sizeof(float) * ROWS;
-    p.worker_bytes = p.rows_bytes + TOKENS * ROWS * (int64_t)sizeof(float);
+        p.rows_bytes = p.m > 1 ? cpu_lines(p.way.panel_bytes * PANEL_BLOCKS) : 0;
+    else if (!stands_as_f32(w) && !takes_f16(w, p.m))
+        p.rows_bytes = decoded_row_bytes(&p) * ROWS;
+    p.worker_bytes = p.rows_bytes;
+    if (p.m > 1)
+        p.worker_bytes += TOKENS * ROWS * (int64_t)sizeof(float);
     return p;
 }
 
@@ -92,7 +137,7 @@ static const char *refuse_matmul(const cpu_job *node)
     if (!cpu_is_float(&node->in[0]))
         return "matmul of activations that are neither F32 nor F16";
     if (!cpu_is_decodable(&node->in[1]))
-        return "matmul with a weight other than F32, F16, Q8_0 and Q4_1";
+        return "matmul with a weight that is neither a float nor of a block type";
     if (!cpu_has_unit_rows(&node->in[1]) && !cpu_is_float(&node->in[1]))
         return "matmul with a weight whose blocks do not stand side by side";
     if (node->out.dtype != TNP_DTYPE_F32)
@@ -123,12 +168,9 @@ static char *matrix(const cpu_tensor *t, const cpu_tensor *out, int64_t b)
     return at;
 }
 
-// Activations lie in scratch row after row; workers take parts of all their blocks, so that one
-// long row is shared too.
-static void prepare_activations(const cpu_job *job, const product *p, uint32_t worker,
-                                uint32_t workers)
+// Prepares a part of all blocks of all rows, to lie row after row.
+static void prepare_activations(const cpu_job *job, const product *p, cpu_range part, char *x_to)
 {
-    cpu_range part = cpu_part(p->m * p->batches * p->blocks, 1, worker, workers);
     const cpu_tensor *x = &job->in[0];
     float values[CPU_CHUNK];
 
@@ -140,7 +182,7 @@ static void prepare_activations(const cpu_job *job, const product *p, uint32_t w
         int64_t count = cpu_min(blocks * CPU_BLOCK, p->k - first);
         const char *row_x = matrix(x, &job->out, row / p->m) + row % p->m * x->strides[1];
         const float *from = cpu_read(job->kernels, x, row_x, first, count, values);
-        char *to = job->scratch + row * p->x_row_bytes;
+        char *to = x_to + row * p->x_row_bytes;
 
         if (p->way.pack) {
             if (count < blocks * CPU_BLOCK) {   // K ends inside a block
@@ -179,7 +221,8 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
 static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows,
                              const char *x, int64_t tokens, char *panel, float *sums)
 {
-    int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype);
+    int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype),
+            parts = cpu_block_elements(job->in[1].dtype) / CPU_BLOCK;
 
     memset(sums, 0, (size_t)(tokens * ROWS) * sizeof *sums);
     if (tokens == 1) {
@@ -189,7 +232,7 @@ static void multiply_integer(const cpu_job *job, const product *p, const char *w
     for (int64_t b = 0; b < p->blocks; b += PANEL_BLOCKS) {
         int64_t blocks = cpu_min(p->blocks - b, PANEL_BLOCKS);
 
-        p->way.pack(rows, blocks, w + b * w_bytes, w_stride, panel);
+        p->way.pack(rows, blocks, w + b / parts * w_bytes, w_stride, panel);
         p->way.multiply(tokens, blocks, panel, x + b * (int64_t)sizeof(cpu_block_q8),
                         p->x_row_bytes, sums);
     }
@@ -204,12 +247,12 @@ static void multiply_f32(const cpu_job *job, const product *p, const char *w, in
     const float *x_f32 = (const float *)(const void *)x;
     int64_t w_stride = t->strides[1];
 
-    if (t->dtype == TNP_DTYPE_F16 && tokens <= FEW_TOKENS && cpu_has_unit_rows(t)) {
+    if (takes_f16(t, tokens)) {
         job->kernels->matmul_f16(rows, tokens, p->k, w, w_stride, x_f32, x_stride, sums, ROWS);
         return;
     }
     if (!stands_as_f32(t)) {
-        w_stride = p->blocks * CPU_BLOCK * (int64_t)sizeof(float);
+        w_stride = decoded_row_bytes(p);
         for (int64_t r = 0; r < rows; r++) {
             float *to = (float *)(void *)(own + r * w_stride);
             const float *from = cpu_read(job->kernels, t, w + r * t->strides[1], 0, p->k, to);
@@ -223,15 +266,18 @@ static void multiply_f32(const cpu_job *job, const product *p, const char *w, in
 }
 
 // One matrix: rows [part.begin, part.end) of w with every token.
-static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range part, char *own)
+//   prepared   activations of all matrices; unused where they are taken as they are
+static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range part,
+                     const char *prepared, char *own)
 {
     const cpu_tensor *out = &job->out;
-    const char *x = p->x_row_bytes ? job->scratch + b * p->m * p->x_row_bytes
+    const char *x = p->x_row_bytes ? prepared + b * p->m * p->x_row_bytes
                                    : matrix(&job->in[0], out, b);
     int64_t x_stride = p->x_row_bytes ? p->x_row_bytes : job->in[0].strides[1];
     const char *w = matrix(&job->in[1], out, b);
     char *to = matrix(out, out, b);
-    float *sums = (float *)(void *)(own + p->rows_bytes);
+    float sums_of_one[ROWS];
+    float *sums = p->m > 1 ? (float *)(void *)(own + p->rows_bytes) : sums_of_one;
 
     for (int64_t t = 0; t < p->m; t += TOKENS) {
         int64_t tokens = cpu_min(p->m - t, TOKENS);
@@ -249,21 +295,41 @@ static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range 
     }
 }
 
+static uint32_t phases_of_matmul(const cpu_job *job, uint32_t workers)
+{
+    product p = measure(job);
+
+    (void)workers;
+    return p.x_row_bytes == 0 || p.is_own_row ? 1 : 2;
+}
+
 static void run_matmul(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
     product p = measure(job);
     cpu_range part = cpu_part(p.n, ROWS, worker, workers);
+    int64_t blocks = p.m * p.batches * p.blocks;   // of all activations
+    char *prepared = job->scratch, *own = NULL;
+    _Alignas(64) char row[OWN_ROW_BYTES];
 
-    if (phase == 0) {
-        if (p.x_row_bytes)
-            prepare_activations(job, &p, worker, workers);
+    if (phase == 0 && p.x_row_bytes && !p.is_own_row) {
+        // workers take parts of all blocks, so that one long row is shared too
+        prepare_activations(job, &p, cpu_part(blocks, 1, worker, workers), prepared);
         return;
     }
-    for (int64_t b = 0; b < p.batches && part.begin < part.end; b++)
-        multiply(job, &p, b, part, job->scratch + p.x_bytes + p.worker_bytes * worker);
+    if (part.begin >= part.end)
+        return;
+    if (p.x_row_bytes && p.is_own_row) {
+        prepared = row;
+        prepare_activations(job, &p, (cpu_range){ 0, blocks }, prepared);
+    }
+    if (p.worker_bytes)
+        own = job->scratch + p.x_bytes + p.worker_bytes * worker;
+    for (int64_t b = 0; b < p.batches; b++)
+        multiply(job, &p, b, part, prepared, own);
 }
 
 const cpu_op cpu_matmul_ops[] = {
-    { TNP_OP_MATMUL, 2, 0, refuse_matmul, scratch_of_matmul, run_matmul },
+    { TNP_OP_MATMUL, 2, 0, refuse_matmul, scratch_of_matmul, run_matmul,
+      phases_of_matmul },
     { 0 },
 };

@@ -46,7 +46,7 @@ char *cpu_row(const cpu_tensor *t, const int64_t dims[TNP_MAX_DIMS], int64_t row
 // Elements first .. first + n - 1 of a row as F32. Where they stand as such, the answer points to
 // them; else they are decoded into buffer, which has room for n, rounded up to a block. A dim of 1
 // repeats.
-//   first   a multiple of 32 for block types
+//   first   a multiple of the block's elements
 const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const char *row,
                       int64_t first, int64_t n, float *buffer);
 
@@ -58,6 +58,16 @@ float *cpu_target(const cpu_tensor *t, char *row, int64_t first, float *buffer);
 // first is a multiple of 32, and the rest of the last block becomes 0.
 void cpu_write(const cpu_kernels *kernels, const cpu_tensor *t, char *row, int64_t first, int64_t n,
                const float *from);
+
+// n elements of a plain type, of `bytes` bytes each.
+void cpu_copy_elements(int64_t n, int64_t bytes, const char *from, int64_t from_stride, char *to,
+                       int64_t to_stride);
+
+// n elements of one plain type to another, one at a time, as op convert does (plain.c has the
+// rules). Source and result may start at the same byte where their elements have one size.
+void cpu_convert_elements(const cpu_kernels *kernels, int64_t n, tnp_dtype from_dtype,
+                          const char *from, int64_t from_stride, tnp_dtype to_dtype, char *to,
+                          int64_t to_stride);
 
 int32_t cpu_index(const cpu_tensor *t, int64_t i);   // element i of dims[0] of an I32 operand
 
@@ -73,6 +83,7 @@ static inline int cpu_has(const cpu_job *node,
 
 int64_t cpu_block_elements(tnp_dtype dtype);   // 0 = not a dtype of this plugin
 int64_t cpu_block_bytes(tnp_dtype dtype);
+int cpu_is_plain(tnp_dtype dtype);            // not a block type
 int cpu_is_float(const cpu_tensor *t);        // F32 or F16
 int cpu_is_decodable(const cpu_tensor *t);    // what cpu_read takes
 int cpu_has_unit_rows(const cpu_tensor *t);   // elements, or blocks, of a row stand side by side
@@ -81,7 +92,9 @@ const char *cpu_refuse_strides(
     const cpu_job *node);   // what no op here takes: misaligned elements, blocks apart
 
 // One table a family, ended by number 0; table.c looks through them.
-extern const cpu_op cpu_elementwise_ops[], cpu_norm_ops[], cpu_softmax_ops[], cpu_rope_ops[],
-    cpu_matmul_ops[], cpu_attention_ops[], cpu_rows_ops[], cpu_convert_ops[], cpu_reduce_ops[];
+extern const cpu_op cpu_elementwise_ops[], cpu_norm_ops[], cpu_group_norm_ops[], cpu_softmax_ops[],
+    cpu_rope_ops[], cpu_matmul_ops[], cpu_matmul_id_ops[], cpu_sort_ops[], cpu_attention_ops[],
+    cpu_rows_ops[], cpu_convert_ops[], cpu_pad_ops[], cpu_reduce_ops[], cpu_conv_ops[],
+    cpu_image_ops[];
 
 #endif

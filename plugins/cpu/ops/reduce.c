@@ -1,7 +1,10 @@
-// reduce.c: sum, mean and argmax. Sums run in double, one element after the other: no model spends
-// time here, and the order is plain. Workers take elements of the output.
+// reduce.c: sum, mean, max, argmax and cumsum. Sums run in double, one element after the other: no
+// model spends time here, and the order is plain. Workers take elements of the output, or the lines
+// of cumsum. A NaN counts as lower than any number: max and argmax find one only where there is
+// nothing else.
 #include "ops.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *refuse_sum(const cpu_job *node)
@@ -9,9 +12,10 @@ static const char *refuse_sum(const cpu_job *node)
     const tnp_axis_attr *attr = node->attr;
 
     if (!cpu_is_float(&node->in[0]) || node->out.dtype != TNP_DTYPE_F32)
-        return "sum or mean of what is neither F32 nor F16, or to another type than F32";
+        return "sum, mean, max or cumsum of what is neither F32 nor F16, or to another type than "
+               "F32";
     if (attr->axis >= TNP_MAX_DIMS)
-        return "sum or mean over an axis that is not there";
+        return "sum, mean, max or cumsum along an axis that is not there";
     return cpu_refuse_strides(node);
 }
 
@@ -62,6 +66,51 @@ static void run_sum(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t work
     }
 }
 
+static void run_max(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
+{
+    const cpu_tensor *x = &job->in[0], *out = &job->out;
+    uint32_t axis = ((const tnp_axis_attr *)job->attr)->axis;
+    cpu_range part = cpu_part(out->dims[0] * cpu_row_count(out), 16, worker, workers);
+    cpu_tensor first = *x;   // of each line along the axis
+
+    (void)phase;
+    first.dims[axis] = 1;
+    for (int64_t j = part.begin; j < part.end; j++) {
+        const char *at = element(&first, out->dims, j);
+        float max = x->dims[axis] == 0 ? -INFINITY : NAN;   // of no elements, an extent of 0: -inf
+
+        for (int64_t i = 0; i < x->dims[axis]; i++, at += x->strides[axis])
+            max = fmaxf(max, (float)load(job, at));   // of a NaN and a number it takes the number
+        memcpy(element(out, out->dims, j), &max, sizeof max);
+    }
+}
+
+static void run_cumsum(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
+{
+    const cpu_tensor *x = &job->in[0], *out = &job->out;
+    uint32_t axis = ((const tnp_axis_attr *)job->attr)->axis;
+    cpu_tensor lines = *out;   // one element for each line along the axis
+    cpu_tensor first = *x;     // of each line
+    cpu_range part;
+
+    (void)phase;
+    lines.dims[axis] = first.dims[axis] = 1;
+    part = cpu_part(lines.dims[0] * cpu_row_count(&lines), 1, worker, workers);
+    for (int64_t j = part.begin; j < part.end; j++) {
+        const char *from = element(&first, lines.dims, j);
+        char *to = element(&lines, lines.dims, j);
+        double sum = 0;
+
+        for (int64_t i = 0; i < out->dims[axis]; i++) {
+            float result;
+
+            sum += load(job, from + i * x->strides[axis]);
+            result = (float)sum;
+            memcpy(to + i * out->strides[axis], &result, sizeof result);
+        }
+    }
+}
+
 static const char *refuse_argmax(const cpu_job *node)
 {
     if (!cpu_is_float(&node->in[0]) || node->out.dtype != TNP_DTYPE_I32)
@@ -104,8 +153,10 @@ static void run_argmax(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t w
 }
 
 const cpu_op cpu_reduce_ops[] = {
-    { TNP_OP_SUM, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_sum },
-    { TNP_OP_MEAN, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_sum },
-    { TNP_OP_ARGMAX, 1, 0, refuse_argmax, NULL, run_argmax },
+    { TNP_OP_SUM, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_sum, NULL },
+    { TNP_OP_MEAN, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_sum, NULL },
+    { TNP_OP_MAX, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_max, NULL },
+    { TNP_OP_CUMSUM, 1, sizeof(tnp_axis_attr), refuse_sum, NULL, run_cumsum, NULL },
+    { TNP_OP_ARGMAX, 1, 0, refuse_argmax, NULL, run_argmax, NULL },
     { 0 },
 };

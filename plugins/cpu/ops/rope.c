@@ -4,7 +4,7 @@
 // angles are in double: at position 8192 an angle in F32 would be off by 5e-4, which shows in the
 // logits. Phase 1 turns the pairs.
 //
-// Scratch, for x {D, H, T} with P = rot_dims / 2 pairs:
+// Scratch, for x {D, H, T, B...} with P = rot_dims / 2 pairs:
 //   | token 0: cos[P] sin[P] | token 1 … | token T - 1 |
 //   then for each worker, where rows are copied,  | D floats |
 #include "ops.h"
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define PAIRS_AT_ONCE 64
+#define PI            3.14159265358979323846
 
 static int is_copied(const cpu_job *job)
 {
@@ -41,16 +42,17 @@ static const char *refuse_rope(const cpu_job *node)
     if (node->in[1].dtype != TNP_DTYPE_I32)
         return "rope with positions that are not I32";
     if (cpu_has(node, 2) &&
-        (node->in[2].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[2])))
-        return "rope with factors that are not F32, or not contiguous";
-    if (!cpu_rank_at_most(&node->in[0], 3))
-        return "rope of more than three dims";
+        (node->in[2].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[2]) ||
+         node->in[2].dims[0] < (int64_t)attr->rot_dims / 2))
+        return "rope with factors that are not F32, contiguous and one a pair";
     if (attr->layout != TNP_ROPE_NORMAL && attr->layout != TNP_ROPE_NEOX)
         return "rope with a layout of pairs unknown here";
     if (attr->rot_dims < 2 || attr->rot_dims % 2 || attr->rot_dims > node->in[0].dims[0])
         return "rope with rot_dims odd, below 2 or above the head's dims";
-    if (attr->yarn_extrapolation != 0.0f)
-        return "rope with YaRN (yarn_extrapolation), which is not implemented";
+    if (attr->yarn_extrapolation > 0.0f &&
+        (!(attr->base > 1.0f) || !(attr->yarn_beta_fast > 0.0f) || !(attr->yarn_beta_slow > 0.0f) ||
+         attr->yarn_context == 0))
+        return "rope with YaRN, and a base of 1 or less, or betas or a context of 0 or less";
     return cpu_refuse_strides(node);
 }
 
@@ -63,6 +65,43 @@ static uint64_t scratch_of_rope(const cpu_job *node, uint32_t workers)
     return (uint64_t)bytes;
 }
 
+// YaRN's ramp over pairs: those below `low` keep the angle they were trained with, those above
+// `high` are scaled (Peng et al., arXiv:2309.00071, section 3.2).
+typedef struct ramp {
+    double low, high;
+} ramp;
+
+// The pair, not a whole one, that turns `turns` times within the context.
+static double pair_that_turns(const tnp_rope_attr *attr, double turns)
+{
+    return (double)attr->rot_dims * log((double)attr->yarn_context / (2 * PI * turns)) /
+           (2 * log((double)attr->base));
+}
+
+static ramp ramp_of(const tnp_rope_attr *attr)
+{
+    ramp r = { 0, 0 };
+
+    if (attr->yarn_extrapolation > 0.0f) {
+        r.low = fmax(0, floor(pair_that_turns(attr, (double)attr->yarn_beta_fast)));
+        r.high = fmin((double)attr->rot_dims - 1,
+                      ceil(pair_that_turns(attr, (double)attr->yarn_beta_slow)));
+    }
+    return r;
+}
+
+// The factor on the angle of a pair: `scale`, or with YaRN something between that and 1.
+static double scale_of_pair(const tnp_rope_attr *attr, ramp r, int64_t pair)
+{
+    double scale = (double)attr->scale, way, plain;
+
+    if (!(attr->yarn_extrapolation > 0.0f))
+        return scale;
+    way = ((double)pair - r.low) / fmax(0.001, r.high - r.low);
+    plain = (double)attr->yarn_extrapolation * (1 - fmin(1, fmax(0, way)));
+    return scale * (1 - plain) + plain;
+}
+
 static void make_table(const cpu_job *job, cpu_range tokens)
 {
     const tnp_rope_attr *attr = job->attr;
@@ -70,15 +109,19 @@ static void make_table(const cpu_job *job, cpu_range tokens)
     const double ratio = pow((double)attr->base, -2.0 / (double)attr->rot_dims);
     const float length = attr->yarn_attention == 0.0f ? 1.0f : attr->yarn_attention;
     int64_t pairs = pair_count(job);
-    // scale * base^(-2i / rot_dims), multiplied up: its error is that of i roundings of a double
-    double power = attr->scale;
+    ramp yarn = ramp_of(attr);
+    // base^(-2i / rot_dims), multiplied up: its error is that of i roundings of a double
+    double power = 1;
 
     for (int64_t first = 0; first < pairs; first += PAIRS_AT_ONCE) {
         int64_t count = cpu_min(pairs - first, PAIRS_AT_ONCE);
         double step[PAIRS_AT_ONCE], angle[PAIRS_AT_ONCE];
 
-        for (int64_t i = 0; i < count; i++, power *= ratio)
-            step[i] = factors ? power / (double)factors[first + i] : power;
+        for (int64_t i = 0; i < count; i++, power *= ratio) {
+            step[i] = power * scale_of_pair(attr, yarn, first + i);
+            if (factors)
+                step[i] /= (double)factors[first + i];
+        }
         for (int64_t t = tokens.begin; t < tokens.end; t++) {
             float *cosines = (float *)(void *)job->scratch + t * 2 * pairs + first,
                   *sines = cosines + pairs;
@@ -111,7 +154,7 @@ static void turn_rows(cpu_job *job, uint32_t worker, cpu_range rows)
                                  cpu_lines(2 * pairs * out->dims[2] * (int64_t)sizeof(float)) +
                                  cpu_lines(n * (int64_t)sizeof(float)) * worker);
     for (int64_t r = rows.begin; r < rows.end; r++) {
-        const float *cosines = table + r / out->dims[1] * 2 * pairs;
+        const float *cosines = table + r / out->dims[1] % out->dims[2] * 2 * pairs;
         char *row = cpu_row(out, out->dims, r);
         const char *row_x = cpu_row(x, out->dims, r);
         const float *from = copy ? cpu_read(job->kernels, x, row_x, 0, n, copy)
@@ -137,6 +180,6 @@ static void run_rope(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t wor
 }
 
 const cpu_op cpu_rope_ops[] = {
-    { TNP_OP_ROPE, 2, sizeof(tnp_rope_attr), refuse_rope, scratch_of_rope, run_rope },
+    { TNP_OP_ROPE, 2, sizeof(tnp_rope_attr), refuse_rope, scratch_of_rope, run_rope, NULL },
     { 0 },
 };

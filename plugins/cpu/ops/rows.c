@@ -7,53 +7,73 @@ static const char *const outside = "an index is outside the table";
 
 static const char *refuse_get_rows(const cpu_job *node)
 {
-    const cpu_tensor *table = &node->in[0];
+    const cpu_tensor *table = &node->in[0], *index = &node->in[1];
 
-    if (!cpu_is_decodable(table) && table->dtype != TNP_DTYPE_I32)
-        return "get_rows from a table other than F32, F16, Q8_0, Q4_1 and I32";
+    if (!cpu_is_decodable(table) && !cpu_is_plain(table->dtype))
+        return "get_rows from a table of a type that is not decoded here";
     if (node->out.dtype != (table->dtype == TNP_DTYPE_I32 ? TNP_DTYPE_I32 : TNP_DTYPE_F32))
         return "get_rows with a result that is not F32 (I32 from an I32 table)";
-    if (node->in[1].dtype != TNP_DTYPE_I32)
+    if (index->dtype != TNP_DTYPE_I32)
         return "get_rows with indices that are not I32";
-    if (!cpu_rank_at_most(table, 2) || !cpu_rank_at_most(&node->in[1], 1))
-        return "get_rows from a table of more than two dims, or with indices of more than one";
+    for (int i = 2; i < TNP_MAX_DIMS; i++)
+        if (table->dims[i] != node->out.dims[i] || index->dims[i - 1] != node->out.dims[i])
+            return "get_rows from other matrices than there are indices for";
+    if (index->dims[0] != node->out.dims[1] || index->dims[TNP_MAX_DIMS - 1] != 1)
+        return "get_rows with other indices than rows of the result";
     return cpu_refuse_strides(node);
 }
 
-static void copy_row_i32(const cpu_tensor *table, const char *row, const cpu_tensor *out, char *to,
-                         int64_t n)
+// The place of the index for row `row` of the output: index[j, b...] for row j of matrix b...
+static const char *index_of_row(const cpu_tensor *index, const int64_t dims[TNP_MAX_DIMS],
+                                int64_t row)
 {
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + i * out->strides[0], row + i * table->strides[0], sizeof(int32_t));
+    const char *at = index->data;
+
+    for (int i = 1; i < TNP_MAX_DIMS; i++) {
+        at += row % dims[i] * index->strides[i - 1];
+        row /= dims[i];
+    }
+    return at;
+}
+
+static void decode_row(const cpu_job *job, const char *from, char *to, int64_t n)
+{
+    const cpu_tensor *table = &job->in[0], *out = &job->out;
+    float buffer[CPU_CHUNK];
+
+    if (!cpu_is_decodable(table)) {
+        cpu_convert_elements(job->kernels, n, table->dtype, from, table->strides[0], out->dtype, to,
+                             out->strides[0]);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += CPU_CHUNK) {
+        int64_t count = cpu_min(n - i, CPU_CHUNK);
+
+        cpu_write(job->kernels, out, to, i, count,
+                  cpu_read(job->kernels, table, from, i, count, buffer));
+    }
 }
 
 // Workers take rows of the output.
 static void run_get_rows(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
-    const cpu_tensor *table = &job->in[0], *out = &job->out;
-    int64_t n = cpu_min(out->dims[0], table->dims[0]);
-    cpu_range part = cpu_part(out->dims[1], 1, worker, workers);
-    float buffer[CPU_CHUNK];
+    const cpu_tensor *out = &job->out;
+    cpu_tensor matrices = job->in[0];   // row 0 of each matrix of the table
+    int64_t n = cpu_min(out->dims[0], job->in[0].dims[0]);
+    cpu_range part = cpu_part(cpu_row_count(out), 1, worker, workers);
 
     (void)phase;
-    for (int64_t j = part.begin; j < part.end; j++) {
-        int64_t index = cpu_index(&job->in[1], j);
-        char *to = out->data + j * out->strides[1];
-        const char *row = table->data + index * table->strides[1];
+    matrices.dims[1] = 1;
+    for (int64_t r = part.begin; r < part.end; r++) {
+        int32_t index;
 
-        if (index < 0 || index >= table->dims[1]) {
+        memcpy(&index, index_of_row(&job->in[1], out->dims, r), sizeof index);
+        if (index < 0 || index >= job->in[0].dims[1]) {
             cpu_fail(job, outside);
             return;
         }
-        if (table->dtype == TNP_DTYPE_I32)
-            copy_row_i32(table, row, out, to, n);
-        else
-            for (int64_t i = 0; i < n; i += CPU_CHUNK) {
-                int64_t count = cpu_min(n - i, CPU_CHUNK);
-
-                cpu_write(job->kernels, out, to, i, count,
-                          cpu_read(job->kernels, table, row, i, count, buffer));
-            }
+        decode_row(job, cpu_row(&matrices, out->dims, r) + index * job->in[0].strides[1],
+                   cpu_row(out, out->dims, r), n);
     }
 }
 
@@ -100,7 +120,7 @@ static void run_set_rows(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t
 }
 
 const cpu_op cpu_rows_ops[] = {
-    { TNP_OP_GET_ROWS, 1, 0, refuse_get_rows, NULL, run_get_rows },
-    { TNP_OP_SET_ROWS, 1, 0, refuse_set_rows, NULL, run_set_rows },
+    { TNP_OP_GET_ROWS, 1, 0, refuse_get_rows, NULL, run_get_rows, NULL },
+    { TNP_OP_SET_ROWS, 1, 0, refuse_set_rows, NULL, run_set_rows, NULL },
     { 0 },
 };

@@ -2,6 +2,8 @@
 // output, or where that is not F32 in the worker's own piece of scratch.
 #include "ops.h"
 
+#include <math.h>
+
 static int is_copied(const cpu_job *job)
 {
     return job->out.dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&job->out);
@@ -13,8 +15,6 @@ static const char *refuse_softmax(const cpu_job *node)
         return "softmax of what is neither F32 nor F16";
     if (cpu_has(node, 1) && !cpu_is_float(&node->in[1]))
         return "softmax with a mask that is neither F32 nor F16";
-    if (((const tnp_softmax_attr *)node->attr)->alibi_max_bias != 0)
-        return "softmax with ALiBi";
     return cpu_refuse_strides(node);
 }
 
@@ -25,7 +25,22 @@ static uint64_t scratch_of_softmax(const cpu_job *node, uint32_t workers)
                : 0;
 }
 
-// to[i] = x[i] * scale + mask[i] for one row
+// The factor on the mask for row `row` of an x with these dims (Press et al., arXiv:2108.12409).
+static float slope_of(const tnp_softmax_attr *attr, const int64_t dims[TNP_MAX_DIMS], int64_t row)
+{
+    double m = (double)attr->alibi_max_bias;
+    int64_t head = row / dims[1] % dims[2], power = 1;
+
+    if (!(m > 0.0))
+        return 1.0f;
+    while (power <= dims[2] / 2)
+        power *= 2;
+    return (float)(head < power
+                       ? exp2(-m * (double)(head + 1) / (double)power)
+                       : exp2(-m * (double)(2 * (head - power) + 1) / (double)(2 * power)));
+}
+
+// to[i] = x[i] * scale + slope * mask[i] for one row
 static void scale_and_mask(const cpu_job *job, int64_t row, int64_t n, float *to)
 {
     const tnp_softmax_attr *attr = job->attr;
@@ -33,16 +48,22 @@ static void scale_and_mask(const cpu_job *job, int64_t row, int64_t n, float *to
                      *mask = job->input_count > 1 && job->in[1].data ? &job->in[1] : NULL;
     const char *row_x = cpu_row(x, job->out.dims, row),
                *row_mask = mask ? cpu_row(mask, job->out.dims, row) : NULL;
-    float buffer[CPU_CHUNK];
+    float buffer[CPU_CHUNK], sloped[CPU_CHUNK], slope = slope_of(attr, job->out.dims, row);
 
     for (int64_t i = 0; i < n; i += CPU_CHUNK) {
         int64_t count = cpu_min(n - i, CPU_CHUNK);
+        const float *bias;
 
         job->kernels->scale(count, cpu_read(job->kernels, x, row_x, i, count, buffer), attr->scale,
                             0.0f, to + i);
-        if (mask)
-            job->kernels->add(count, to + i,
-                              cpu_read(job->kernels, mask, row_mask, i, count, buffer), to + i);
+        if (!mask)
+            continue;
+        bias = cpu_read(job->kernels, mask, row_mask, i, count, buffer);
+        if (slope != 1.0f) {
+            job->kernels->scale(count, bias, slope, 0.0f, sloped);
+            bias = sloped;
+        }
+        job->kernels->add(count, to + i, bias, to + i);
     }
 }
 
@@ -68,7 +89,7 @@ static void run_softmax(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t 
 }
 
 const cpu_op cpu_softmax_ops[] = {
-    { TNP_OP_SOFTMAX, 1, sizeof(tnp_softmax_attr), refuse_softmax, scratch_of_softmax,
-      run_softmax },
+    { TNP_OP_SOFTMAX, 1, sizeof(tnp_softmax_attr), refuse_softmax, scratch_of_softmax, run_softmax,
+      NULL },
     { 0 },
 };

@@ -53,15 +53,24 @@ static int decode(const cpu_kernels *kernels, const cpu_tensor *t, const char *r
     cpu_decode_kernel *kernel;
 
     switch (t->dtype) {
-    case TNP_DTYPE_F16:
-        kernel = kernels->decode_f16;
-        break;
-    case TNP_DTYPE_Q8_0:
-        kernel = kernels->decode_q8_0;
-        break;
-    case TNP_DTYPE_Q4_1:
-        kernel = kernels->decode_q4_1;
-        break;
+#define DECODED(NAME, name)                                                                        \
+    case TNP_DTYPE_##NAME:                                                                         \
+        kernel = kernels->decode_##name;                                                           \
+        break
+        DECODED(F16, f16);
+        DECODED(BF16, bf16);
+        DECODED(Q4_0, q4_0);
+        DECODED(Q4_1, q4_1);
+        DECODED(Q5_0, q5_0);
+        DECODED(Q5_1, q5_1);
+        DECODED(Q8_0, q8_0);
+        DECODED(Q2_K, q2_k);
+        DECODED(Q3_K, q3_k);
+        DECODED(Q4_K, q4_k);
+        DECODED(Q5_K, q5_k);
+        DECODED(Q6_K, q6_k);
+        DECODED(IQ4_NL, iq4_nl);
+#undef DECODED
     default:
         return 0;
     }
@@ -84,6 +93,8 @@ const float *cpu_read(const cpu_kernels *kernels, const cpu_tensor *t, const cha
     for (int64_t i = 0; i < n; i++, at += stride) {
         if (t->dtype == TNP_DTYPE_F32)
             memcpy(buffer + i, at, sizeof *buffer);
+        else if (t->dtype == TNP_DTYPE_BF16)
+            kernels->decode_bf16(1, at, buffer + i);
         else
             kernels->decode_f16(1, at, buffer + i);
     }

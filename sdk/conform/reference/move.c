@@ -1,4 +1,4 @@
-// move.c: ops that move elements: get_rows, set_rows, convert, concat.
+// move.c: ops that move elements: get_rows, set_rows, convert, concat, pad, repeat.
 #include "reference.h"
 
 #include <string.h>
@@ -18,26 +18,33 @@ static double element_of(const void *context, int64_t i)
     return ref_get(from->tensor, at);
 }
 
-static int read_index(const ref_tensor *indices, int64_t j, int64_t rows, int64_t *index)
+static int is_inside(int64_t index, int64_t rows)
 {
-    int64_t at[TNP_MAX_DIMS] = { j };
-
-    *index = (int64_t)ref_get(indices, at);
-    return *index >= 0 && *index < rows;
+    return index >= 0 && index < rows;
 }
 
+// Row index[j, b...] of matrix b... of the table becomes row j of matrix b... of the output.
 int ref_get_rows(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
+    int64_t rows[TNP_MAX_DIMS], to[TNP_MAX_DIMS] = { 0 };
+
     (void)op;
     (void)attr;
-    for (int64_t j = 0; j < out->dims[1]; j++) {
+    if (ref_is_empty(out))
+        return REF_OK;
+    memcpy(rows, out->dims, sizeof rows);
+    rows[0] = 1;
+    do {
         source from = { .tensor = &in[0] };
-        int64_t to[TNP_MAX_DIMS] = { 0, j };
+        int64_t index_at[TNP_MAX_DIMS] = { 0 };
 
-        if (!read_index(&in[1], j, in[0].dims[1], &from.at[1]))
+        memcpy(index_at, to + 1, sizeof to - sizeof to[0]);
+        memcpy(from.at, to, sizeof from.at);
+        from.at[1] = (int64_t)ref_get(&in[1], index_at);
+        if (!is_inside(from.at[1], in[0].dims[1]))
             return REF_BAD_INDEX;
         ref_set_row(out, to, out->dims[0], element_of, &from);
-    }
+    } while (ref_next(rows, to));
     return REF_OK;
 }
 
@@ -47,15 +54,17 @@ int ref_set_rows(tnp_op op, const void *attr, const ref_tensor in[], const ref_t
     (void)attr;
     for (int64_t j = 0; j < in[1].dims[1]; j++) {
         source from = { .tensor = &in[1], .at = { 0, j } };
-        int64_t to[TNP_MAX_DIMS] = { 0 };
+        int64_t index_at[TNP_MAX_DIMS] = { j }, to[TNP_MAX_DIMS] = { 0 };
 
-        if (!read_index(&in[2], j, out->dims[1], &to[1]))
+        to[1] = (int64_t)ref_get(&in[2], index_at);
+        if (!is_inside(to[1], out->dims[1]))
             return REF_BAD_INDEX;
         ref_set_row(out, to, in[1].dims[0], element_of, &from);
     }
     return REF_OK;
 }
 
+// What changes an element is ref_set: the rules of conversion stand there.
 int ref_convert(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
 {
     int64_t rows[TNP_MAX_DIMS], at[TNP_MAX_DIMS] = { 0 };
@@ -90,6 +99,45 @@ int ref_concat(tnp_op op, const void *attr, const ref_tensor in[], const ref_ten
         if (at[axis] >= first)
             from[axis] -= first;
         ref_set(out, at, ref_get(at[axis] < first ? &in[0] : &in[1], from));
+    } while (ref_next(out->dims, at));
+    return REF_OK;
+}
+
+int ref_pad(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
+{
+    const tnp_pad_attr *pad = attr;
+    int64_t at[TNP_MAX_DIMS] = { 0 };
+
+    (void)op;
+    if (ref_is_empty(out))
+        return REF_OK;
+    do {
+        int64_t from[TNP_MAX_DIMS];
+        int is_there = 1;
+
+        for (uint32_t i = 0; i < TNP_MAX_DIMS; i++) {
+            from[i] = at[i] - (i < pad->rank ? pad->before[i] : 0);
+            is_there = is_there && is_inside(from[i], in[0].dims[i]);
+        }
+        ref_set(out, at, is_there ? ref_get(&in[0], from) : (double)pad->value);
+    } while (ref_next(out->dims, at));
+    return REF_OK;
+}
+
+int ref_repeat(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out)
+{
+    int64_t at[TNP_MAX_DIMS] = { 0 };
+
+    (void)op;
+    (void)attr;
+    if (ref_is_empty(out))
+        return REF_OK;
+    do {
+        int64_t from[TNP_MAX_DIMS];
+
+        for (int i = 0; i < TNP_MAX_DIMS; i++)
+            from[i] = at[i] % in[0].dims[i];
+        ref_set(out, at, ref_get(&in[0], from));
     } while (ref_next(out->dims, at));
     return REF_OK;
 }

@@ -6,7 +6,8 @@
 // looked at element by element, so strides, broadcast and dtypes are the business of ref_get and
 // ref_set alone.
 //
-// Dtypes read: F32 F16 BF16 I32 I64 I16 I8 BOOL Q8_0 Q4_1. Written: the same without Q4_1.
+// Dtypes read: all of dtypes.def. Written: the plain ones and Q8_0. An I64 keeps its digits up to
+// 2^53.
 #ifndef TENON_REFERENCE_H
 #define TENON_REFERENCE_H
 
@@ -34,8 +35,9 @@ int ref_run(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor
 // 32.
 void ref_round_activations(int64_t n, const float *x, float *out);
 
-// Elements. `at` has an index for each dim. A value is rounded to nearest, ties to even; to an
-// integer type it must fit.
+// Elements. `at` has an index for each dim. To a float type a value is rounded to nearest, ties to
+// even, to BF16 by way of F32. To an integer type it is cut toward zero; beyond the type's range it
+// becomes the least or the largest of it, and a NaN becomes 0. BOOL is 0 for 0, and else 1.
 double ref_get(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS]);
 void ref_set(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], double value);
 
@@ -52,8 +54,13 @@ int ref_is_empty(const ref_tensor *t);
 double ref_get_broadcast(const ref_tensor *t,
                          const int64_t at[TNP_MAX_DIMS]);   // a dim of 1 repeats
 
+double ref_half(const void *at);
+double ref_block_element(tnp_dtype dtype, const char *block, int64_t i);   // of a block type
+
 typedef int ref_op(tnp_op op, const void *attr, const ref_tensor in[], const ref_tensor *out);
-ref_op ref_elementwise, ref_rms_norm, ref_softmax, ref_rope, ref_matmul, ref_attention,
-    ref_get_rows, ref_set_rows, ref_convert, ref_concat, ref_sum, ref_argmax;
+ref_op ref_elementwise, ref_rms_norm, ref_layer_norm, ref_l2_norm, ref_group_norm, ref_softmax,
+    ref_rope, ref_matmul, ref_matmul_id, ref_top_k, ref_attention, ref_get_rows, ref_set_rows,
+    ref_convert, ref_concat, ref_pad, ref_repeat, ref_sum, ref_max, ref_argmax, ref_cumsum,
+    ref_argsort, ref_conv, ref_conv_transpose_1d, ref_pool_2d, ref_upscale;
 
 #endif

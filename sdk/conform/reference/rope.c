@@ -2,6 +2,7 @@
 #include "reference.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 
@@ -39,8 +40,7 @@ int ref_rope(tnp_op op, const void *attr, const ref_tensor in[], const ref_tenso
     if (ref_is_empty(out))
         return REF_OK;
     do {
-        int64_t token[TNP_MAX_DIMS] = { at[2] }, first[TNP_MAX_DIMS] = { 0, at[1], at[2] },
-                second[TNP_MAX_DIMS] = { 0, at[1], at[2] };
+        int64_t token[TNP_MAX_DIMS] = { at[2] }, first[TNP_MAX_DIMS], second[TNP_MAX_DIMS];
         int64_t pair = rope->layout == TNP_ROPE_NEOX ? at[0] % pairs : at[0] / 2;
         int is_first = rope->layout == TNP_ROPE_NEOX ? at[0] < pairs : at[0] % 2 == 0;
 
@@ -50,7 +50,8 @@ int ref_rope(tnp_op op, const void *attr, const ref_tensor in[], const ref_tenso
         }
         if (!is_first)
             continue;   // written with the first of the pair, so that out may be in[0]
-        first[0] = at[0];
+        memcpy(first, at, sizeof first);
+        memcpy(second, at, sizeof second);
         second[0] = rope->layout == TNP_ROPE_NEOX ? at[0] + pairs : at[0] + 1;
         int64_t pair_at[TNP_MAX_DIMS] = { pair };
         double factor = in[2].data ? ref_get(&in[2], pair_at) : 1;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static double from_half(const char *at)
+double ref_half(const void *at)
 {
     uint16_t bits;
     double size;
@@ -63,6 +63,16 @@ static uint16_t to_bfloat(double value)
     return (uint16_t)(bits >> 16);
 }
 
+// Toward zero; what is beyond the least or the most becomes that, a NaN 0.
+static int64_t to_integer(double value, int64_t least, int64_t most)
+{
+    if (isnan(value))
+        return 0;
+    if (value >= (double)most)   // for the I64 this is 2^63, which no I64 is
+        return most;
+    return value <= (double)least ? least : (int64_t)value;
+}
+
 static char *address(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], int64_t block_elements)
 {
     char *address = t->data + at[0] / block_elements * t->strides[0];
@@ -72,11 +82,22 @@ static char *address(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], int64_
     return address;
 }
 
+static int64_t block_elements(tnp_dtype dtype)
+{
+    switch (dtype) {
+#define DTYPE(number, NAME, elements, bytes)                                                       \
+    case TNP_DTYPE_##NAME:                                                                         \
+        return elements;
+#include <tenon/dtypes.def>
+    default:
+        return 1;
+    }
+}
+
 double ref_get(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS])
 {
-    int is_block = t->dtype == TNP_DTYPE_Q8_0 || t->dtype == TNP_DTYPE_Q4_1;
-    const char *here = address(t, at, is_block ? 32 : 1);
-    int64_t i = at[0] % 32;
+    int64_t elements = block_elements(t->dtype);
+    const char *here = address(t, at, elements);
 
     switch (t->dtype) {
     case TNP_DTYPE_F32: {
@@ -85,7 +106,7 @@ double ref_get(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS])
         return value;
     }
     case TNP_DTYPE_F16:
-        return from_half(here);
+        return ref_half(here);
     case TNP_DTYPE_BF16:
         return from_bfloat(here);
     case TNP_DTYPE_I32: {
@@ -106,15 +127,9 @@ double ref_get(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS])
     case TNP_DTYPE_I8:
         return (signed char)*here;
     case TNP_DTYPE_BOOL:
-        return (unsigned char)*here;
-    case TNP_DTYPE_Q8_0:   // d, 32 signed bytes
-        return from_half(here) * (signed char)here[2 + i];
-    case TNP_DTYPE_Q4_1: {   // d, m, 16 bytes: 0 to 15 in their low halves, 16 to 31 in the high
-        unsigned char both = (unsigned char)here[4 + i % 16];
-        return from_half(here) * (i < 16 ? both & 15 : both >> 4) + from_half(here + 2);
-    }
+        return *here != 0;
     default:
-        return NAN;
+        return elements > 1 ? ref_block_element(t->dtype, here, at[0] % elements) : NAN;
     }
 }
 
@@ -139,25 +154,25 @@ void ref_set(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], double value)
         break;
     }
     case TNP_DTYPE_I32: {
-        int32_t whole = (int32_t)nearbyint(value);
+        int32_t whole = (int32_t)to_integer(value, INT32_MIN, INT32_MAX);
         memcpy(here, &whole, sizeof whole);
         break;
     }
     case TNP_DTYPE_I64: {
-        int64_t whole = (int64_t)nearbyint(value);
+        int64_t whole = to_integer(value, INT64_MIN, INT64_MAX);
         memcpy(here, &whole, sizeof whole);
         break;
     }
     case TNP_DTYPE_I16: {
-        int16_t whole = (int16_t)nearbyint(value);
+        int16_t whole = (int16_t)to_integer(value, INT16_MIN, INT16_MAX);
         memcpy(here, &whole, sizeof whole);
         break;
     }
     case TNP_DTYPE_I8:
-        *here = (char)nearbyint(value);
+        *here = (char)to_integer(value, INT8_MIN, INT8_MAX);
         break;
     case TNP_DTYPE_BOOL:
-        *here = value != 0;
+        *here = value != 0;   // of a NaN too
         break;
     default:
         break;
@@ -205,7 +220,7 @@ void ref_round_activations(int64_t n, const float *x, float *out)
     for (int64_t i = 0; i < n; i += 32) {
         set_q8_0(block, x + i);
         for (int j = 0; j < 32; j++)
-            out[i + j] = (float)(from_half(block) * (signed char)block[2 + j]);
+            out[i + j] = (float)(ref_half(block) * (signed char)block[2 + j]);
     }
 }
 

@@ -50,7 +50,7 @@ typedef struct tnp_permute_attr {
     // 1.0 ends here
 } tnp_permute_attr;
 
-typedef struct tnp_axis_attr {   // limit, concat, sum, mean
+typedef struct tnp_axis_attr {   // limit, concat, sum, mean, max, cumsum
     uint32_t size, axis;
     // 1.0 ends here
 } tnp_axis_attr;

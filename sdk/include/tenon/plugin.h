@@ -157,7 +157,7 @@ typedef struct tnp_host {    // valid until the stop of what it started returns
 
 // dtypes and ops are tables that host and plugins share: dtypes.def and ops.def beside this header, made into numbers and attribute
 // structs by ops.h. ops.def has each op's operands, formula, which operand it writes through (set_rows) and which it can overwrite.
-// A plugin refuses a number it does not know. Ops that only make a view (reshape, slice, permute, broadcast) are never nodes of a slice: the view
+// A plugin refuses a number it does not know. Ops that only make a view (reshape, slice, permute, broadcast, limit) are never nodes of a slice: the view
 // is a value with its own strides.
 
 enum {                       // tnp_storage.flags

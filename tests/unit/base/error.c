@@ -11,6 +11,18 @@
 #include "base/error.h"
 #include "base/macros.h"
 
+static void what_is_shown_of_foreign_text_is_one_safe_line(void **state)
+{
+    (void)state;
+    tn_error err = { 0 };
+    assert_int_equal(tn_error_set(&err, TN_E_FILE, "a\x1b[31m\nb\xff \xc3\xbc"), TN_E_FILE);
+    assert_int_equal(err.status, TN_E_FILE);
+    assert_string_equal(err.text, "a\\x1b[31m\\x0ab\\xff \xc3\xbc");
+    assert_int_equal(tn_error_set(NULL, TN_E_ARG, "nobody asks"), TN_E_ARG);
+    assert_int_equal(tni_fail(&err, TN_E_ARG, "no '%s'", "x\ty"), TN_E_ARG);
+    assert_string_equal(err.text, "no 'x\\x09y'");
+}
+
 static void a_failure_fills_status_and_sentence(void **state)
 {
     (void)state;
@@ -153,6 +165,7 @@ static void the_version_is_that_of_the_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_shown_of_foreign_text_is_one_safe_line),
         cmocka_unit_test(a_failure_fills_status_and_sentence),
         cmocka_unit_test(without_an_error_to_fill_the_status_is_answered_alone),
         cmocka_unit_test(an_error_may_be_told_again_in_itself),

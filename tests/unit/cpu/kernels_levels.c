@@ -79,6 +79,7 @@ static void elementwise_kernels_agree(void **state)
             BINARY(mul, 0);
             BINARY(div, 0);
             BINARY(swiglu, 1e-6);
+            BINARY(geglu, 2e-6);
             UNARY(neg, 0);
             UNARY(relu, 0);
             UNARY(exp, 4e-7);

@@ -2,6 +2,8 @@
 // Q4_1's d q + m.
 #include "ops_support.h"
 
+#include <math.h>
+
 #define F32  TNP_DTYPE_F32
 #define F16  TNP_DTYPE_F16
 #define Q8_0 TNP_DTYPE_Q8_0
@@ -66,6 +68,57 @@ static void convert_matches_the_reference(void **state)
     }
 }
 
+static void edges(cpu_job *job)
+{
+    static const double numbers[] = { -1e30,    -9.3e18, -2147483649.0, -2147483648.0, -32769,
+                                      -129,     -128.75, -1.75,         -0.5,          -0.0,
+                                      0.25,     0.75,    1.5,           127.5,         128,
+                                      32767.75, 65519,   65520,         2.2e9,         9.3e18,
+                                      1e30,     NAN,     INFINITY,      -INFINITY };
+    ref_tensor x = as_reference(&job->in[0]);
+
+    for (int64_t i = 0; i < 24; i++)
+        ref_set(&x, (int64_t[TNP_MAX_DIMS]){ i }, numbers[i]);
+}
+
+// Of an I64 the reference keeps 53 bits: contents are within these.
+static void every_plain_type_converts_to_every_other(void **state)
+{
+    static const tnp_dtype types[] = {
+        F32, F16, TNP_DTYPE_BF16, I32, TNP_DTYPE_I64, TNP_DTYPE_I16, TNP_DTYPE_I8, TNP_DTYPE_BOOL
+    };
+    static const double largest[] = { 300, 300, 300, 2147483648.0, 0x1p52, 32768, 128, 2 };
+    static const int bytes[] = { 4, 2, 2, 4, 8, 2, 1, 1 };
+    static const op_case shapes[] = {
+        { .says = "33 by 3", .in = { VALUE(0, 33, 3) }, .out = VALUE(0, 33, 3) },
+        { .says = "one row", .in = { VALUE(0, 700) }, .out = VALUE(0, 700) },
+        { .says = "turned", .in = { LAID(TURNED, 0, 33, 3) }, .out = LAID(PADDED, 0, 33, 3) },
+        { .says = "repeated", .in = { LAID(REPEATED, 0, 33, 3) }, .out = LAID(TURNED, 0, 33, 3) },
+        { .says = "edges", .in = { VALUE(0, 24) }, .out = VALUE(0, 24), .prepare = edges },
+    };
+
+    (void)state;
+    for (int from = 0; from < 8; from++)
+        for (int to = 0; to < 8; to++)
+            for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+                tnp_convert_attr attr = { sizeof attr, types[to] };
+                op_case c = shapes[s];
+
+                c.op = TNP_OP_CONVERT;
+                c.attr = &attr;
+                c.in[0].dtype = types[from];
+                c.out.dtype = types[to];
+                c.in[0].low = from == 7 ? 0 : -largest[from];
+                c.in[0].high = largest[from];
+                if (from == 4 && to == 4 && c.prepare)
+                    continue;   // the largest I64, which has 63 bits
+                check_case(&c);
+                c.in_place = 1;
+                if (bytes[from] == bytes[to] && c.in[0].layout == c.out.layout)
+                    check_case(&c);
+            }
+}
+
 static void concat_matches_the_reference(void **state)
 {
     static const struct {
@@ -109,10 +162,14 @@ static void other_conversions_are_refused(void **state)
 {
     static const tnp_axis_attr axis = { sizeof axis, 1 };
     static const op_case cases[] = {
-        { .says = "I32 to F32",
+        { .says = "I32 to Q8_0",
           .op = TNP_OP_CONVERT,
           .in = { VALUE(I32, 32) },
-          .out = VALUE(F32, 32) },
+          .out = VALUE(Q8_0, 32) },
+        { .says = "Q8_0 to I32",
+          .op = TNP_OP_CONVERT,
+          .in = { VALUE(Q8_0, 32) },
+          .out = VALUE(I32, 32) },
         { .says = "F32 to Q4_1",
           .op = TNP_OP_CONVERT,
           .in = { VALUE(F32, 32) },
@@ -133,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convert_matches_the_reference),
+        cmocka_unit_test(every_plain_type_converts_to_every_other),
         cmocka_unit_test(concat_matches_the_reference),
         cmocka_unit_test(other_conversions_are_refused),
     };

@@ -220,9 +220,9 @@ static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
 static void what_has_no_kernel_is_refused(void **state)
 {
     static const op_case cases[] = {
-        { .says = "a weight of Q4_0",
+        { .says = "a weight of I32",
           .op = TNP_OP_MATMUL,
-          .in = { VALUE(F32, 32, 1), VALUE(TNP_DTYPE_Q4_0, 32, 4) },
+          .in = { VALUE(F32, 32, 1), VALUE(TNP_DTYPE_I32, 32, 4) },
           .out = VALUE(F32, 4, 1) },
         { .says = "I32 activations",
           .op = TNP_OP_MATMUL,

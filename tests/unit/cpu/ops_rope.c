@@ -56,6 +56,14 @@ static void rope_matches_the_reference(void **state)
           0,
           30,
           0 },
+        { "two batches of the same positions",
+          VALUE(F32, 64, 3, 9, 2),
+          position,
+          { .dtype = 0 },
+          VALUE(F32, 64, 3, 9, 2),
+          1,
+          64,
+          0 },
         { "F16", VALUE(F16, 64, 3, 9), position, { .dtype = 0 }, VALUE(F16, 64, 3, 9), 1, 64, 0 },
         { "any position",
           VALUE(F32, 64, 3, 9),
@@ -106,7 +114,49 @@ static void rope_matches_the_reference(void **state)
         }
 }
 
-static void what_is_not_implemented_is_refused(void **state)
+static void yarn_matches_the_reference(void **state)
+{
+    static const struct {
+        const char *says;
+        float extrapolation, attention, base, beta_fast, beta_slow;
+        uint32_t context;
+    } cases[] = {
+        { "as published", 1, 1.1f, 10000, 32, 1, 4096 },
+        { "half", 0.5f, 1, 10000, 32, 1, 4096 },
+        { "a long context of a large base", 1, 1, 1e6f, 32, 1, 32768 },
+        { "every pair turns fast", 1, 1, 10000, 32, 1, 4000000000u },
+        { "every pair turns slowly", 1, 1, 10000, 32, 1, 4 },
+        { "a ramp of no length", 1, 0, 10000, 2, 2, 4096 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (uint32_t layout_of_pairs = 0; layout_of_pairs < 2; layout_of_pairs++)
+            for (int has_factors = 0; has_factors < 2; has_factors++) {
+                tnp_rope_attr attr = { .size = sizeof attr,
+                                       .layout = layout_of_pairs,
+                                       .rot_dims = 192,
+                                       .base = cases[i].base,
+                                       .scale = 0.25f,
+                                       .yarn_extrapolation = cases[i].extrapolation,
+                                       .yarn_attention = cases[i].attention,
+                                       .yarn_beta_fast = cases[i].beta_fast,
+                                       .yarn_beta_slow = cases[i].beta_slow,
+                                       .yarn_context = cases[i].context };
+                op_case c = { .says = cases[i].says,
+                              .op = TNP_OP_ROPE,
+                              .attr = &attr,
+                              .in = { VALUE(F32, 200, 3, 9), RANGE(0, 32768, I32, 9) },
+                              .out = VALUE(F32, 200, 3, 9),
+                              .absolute = 5e-7 };
+
+                if (has_factors)
+                    c.in[2] = (operand)RANGE(0.5, 4, F32, 96);
+                check_case(&c);
+            }
+}
+
+static void bad_attributes_are_refused(void **state)
 {
     static const tnp_rope_attr good = {
         .size = sizeof good, .rot_dims = 64, .base = 1e4f, .scale = 1
@@ -114,7 +164,7 @@ static void what_is_not_implemented_is_refused(void **state)
     tnp_rope_attr bad[5] = { good, good, good, good, good };
 
     (void)state;
-    bad[0].yarn_extrapolation = 1;
+    bad[0].yarn_extrapolation = 1;   // without a context
     bad[1].rot_dims = 63;
     bad[2].rot_dims = 66;
     bad[3].rot_dims = 0;
@@ -134,7 +184,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_matches_the_reference),
-        cmocka_unit_test(what_is_not_implemented_is_refused),
+        cmocka_unit_test(yarn_matches_the_reference),
+        cmocka_unit_test(bad_attributes_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

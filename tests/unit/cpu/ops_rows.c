@@ -9,6 +9,7 @@
 #define Q8_0 TNP_DTYPE_Q8_0
 #define Q4_1 TNP_DTYPE_Q4_1
 #define I32  TNP_DTYPE_I32
+#define BF16 TNP_DTYPE_BF16
 
 static void index_at_the_end(cpu_job *job)
 {
@@ -45,6 +46,44 @@ static void get_rows_matches_the_reference(void **state)
         { .says = "I32",
           .in = { RANGE(-1e9, 1e9, I32, 33, 7), RANGE(0, 7, I32, 9) },
           .out = VALUE(I32, 33, 9) },
+        { .says = "a matrix for each of the indices' rows",
+          .in = { VALUE(F32, 31, 7, 3), RANGE(0, 7, I32, 9, 3) },
+          .out = VALUE(F32, 31, 9, 3) },
+        { .says = "Q8_0 of three dims and more",
+          .in = { VALUE(Q8_0, 576, 7, 3, 2), RANGE(0, 7, I32, 1, 3, 2) },
+          .out = VALUE(F32, 576, 1, 3, 2) },
+        { .says = "one row chosen in each matrix, turned",
+          .in = { LAID(TURNED, F16, 33, 7, 3),
+                  { .dtype = I32, .dims = { 2, 3 }, .layout = PADDED, .high = 7 } },
+          .out = LAID(TURNED, F32, 33, 2, 3) },
+        { .says = "2 of 3 matrices",
+          .in = { { .dtype = F32, .dims = { 31, 7, 3 }, .cut = { 0, 0, 1 } },
+                  { .dtype = I32, .dims = { 9, 3 }, .high = 7, .cut = { 0, 1 } } },
+          .out = { .dtype = F32, .dims = { 31, 9, 3 }, .cut = { 0, 0, 1 } } },
+        { .says = "BF16",
+          .in = { VALUE(BF16, 31, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 31, 9) },
+        { .says = "I8",
+          .in = { RANGE(-128, 128, TNP_DTYPE_I8, 31, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 31, 9) },
+        { .says = "I64, padded",
+          .in = { { .dtype = TNP_DTYPE_I64,
+                    .dims = { 31, 7 },
+                    .layout = PADDED,
+                    .low = -1e12,
+                    .high = 1e12 },
+                  RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 31, 9) },
+        { .says = "past the end of one of three matrices",
+          .in = { VALUE(F32, 33, 7, 3), RANGE(0, 7, I32, 9, 3) },
+          .out = VALUE(F32, 33, 9, 3),
+          .prepare = index_at_the_end,
+          .failure = OUTSIDE },
+        { .says = "past an extent",
+          .in = { { .dtype = F32, .dims = { 33, 7 }, .cut = { 0, 3 } }, RANGE(0, 4, I32, 9) },
+          .out = VALUE(F32, 33, 9),
+          .prepare = index_at_the_end,
+          .failure = OUTSIDE },
         { .says = "padded",
           .in = { LAID(PADDED, Q8_0, 64, 7), RANGE(0, 7, I32, 9) },
           .out = LAID(PADDED, F32, 64, 9) },
@@ -77,6 +116,36 @@ static void get_rows_matches_the_reference(void **state)
         c.absolute = c.in[0].dtype == Q4_1 ? 0x1p-24
                                            : 0;   // values are below 0.2: twice the rounding
         check_case(&c);
+    }
+}
+
+// Values are below 64 in size (Q6_K: 0.0125 * 128 * 32 = 51): each of the products and sums is
+// rounded once.
+static void every_block_type_is_decoded(void **state)
+{
+    static const tnp_dtype types[] = {
+        TNP_DTYPE_Q4_0, Q4_1,           TNP_DTYPE_Q5_0,  TNP_DTYPE_Q5_1,
+        Q8_0,           TNP_DTYPE_Q2_K, TNP_DTYPE_Q3_K,  TNP_DTYPE_Q4_K,
+        TNP_DTYPE_Q5_K, TNP_DTYPE_Q6_K, TNP_DTYPE_IQ4_NL
+    };
+    static const tnp_convert_attr to_f32 = { sizeof to_f32, F32 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        op_case rows = { .says = "rows of 768",
+                         .op = TNP_OP_GET_ROWS,
+                         .in = { LAID(PADDED, types[i], 768, 7), RANGE(0, 7, I32, 9) },
+                         .out = VALUE(F32, 768, 9),
+                         .absolute = 64 * 0x1p-23 };
+        op_case one = { .says = "one row of 2048",
+                        .op = TNP_OP_CONVERT,
+                        .attr = &to_f32,
+                        .in = { VALUE(types[i], 2048) },
+                        .out = VALUE(F32, 2048),
+                        .absolute = 64 * 0x1p-23 };
+
+        check_case(&rows);
+        check_case(&one);
     }
 }
 
@@ -143,10 +212,18 @@ static void set_rows_matches_the_reference(void **state)
 static void other_tables_are_refused(void **state)
 {
     static const op_case cases[] = {
-        { .says = "Q4_0",
+        { .says = "Q4_0 to I32",
           .op = TNP_OP_GET_ROWS,
           .in = { VALUE(TNP_DTYPE_Q4_0, 32, 4), VALUE(I32, 1) },
-          .out = VALUE(F32, 32, 1) },
+          .out = VALUE(I32, 32, 1) },
+        { .says = "an F16 result",
+          .op = TNP_OP_GET_ROWS,
+          .in = { VALUE(F32, 32, 4), VALUE(I32, 1) },
+          .out = VALUE(F16, 32, 1) },
+        { .says = "more matrices than indices for them",
+          .op = TNP_OP_GET_ROWS,
+          .in = { VALUE(F32, 32, 4, 3), VALUE(I32, 1, 2) },
+          .out = VALUE(F32, 32, 1, 2) },
         { .says = "I64 index",
           .op = TNP_OP_GET_ROWS,
           .in = { VALUE(F32, 32, 4), VALUE(TNP_DTYPE_I64, 1) },
@@ -166,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(get_rows_matches_the_reference),
+        cmocka_unit_test(every_block_type_is_decoded),
         cmocka_unit_test(set_rows_matches_the_reference),
         cmocka_unit_test(other_tables_are_refused),
     };

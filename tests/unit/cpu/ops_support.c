@@ -25,7 +25,14 @@ const cpu_kernels *test_level(uint32_t i)
 
 static int64_t block_elements(tnp_dtype dtype)
 {
-    return dtype == TNP_DTYPE_Q8_0 || dtype == TNP_DTYPE_Q4_1 || dtype == TNP_DTYPE_Q4_0 ? 32 : 1;
+    switch (dtype) {
+#define DTYPE(number, NAME, elements_of_block, bytes_of_block)                                     \
+    case TNP_DTYPE_##NAME:                                                                         \
+        return elements_of_block;
+#include <tenon/dtypes.def>
+    default:
+        return 1;
+    }
 }
 
 int64_t bytes_of(tnp_dtype dtype, int64_t elements)
@@ -75,14 +82,36 @@ static size_t bytes_needed(const cpu_tensor *t)
     return (size_t)(last + bytes_of(t->dtype, block));
 }
 
+// Where in a block its one or two F16 scales stand.
+static int first_scale(tnp_dtype dtype)
+{
+    switch (dtype) {
+    case TNP_DTYPE_Q2_K:
+        return 80;
+    case TNP_DTYPE_Q3_K:
+        return 108;
+    case TNP_DTYPE_Q6_K:
+        return 208;
+    default:
+        return 0;
+    }
+}
+
+static int has_two_scales(tnp_dtype dtype)
+{
+    return dtype == TNP_DTYPE_Q4_1 || dtype == TNP_DTYPE_Q5_1 || dtype == TNP_DTYPE_Q2_K ||
+           dtype == TNP_DTYPE_Q4_K || dtype == TNP_DTYPE_Q5_K;
+}
+
 // Quants are any; scales are small and sane.
 static void fill_blocks(const cpu_tensor *t)
 {
+    int scale = first_scale(t->dtype);
     int64_t at[TNP_MAX_DIMS] = { 0 };
     int64_t dims[TNP_MAX_DIMS];
 
     memcpy(dims, t->dims, sizeof dims);
-    dims[0] = t->dims[0] / 32;
+    dims[0] = t->dims[0] / block_elements(t->dtype);
     do {
         char *block = t->data;
         static const uint16_t scales[] = { 0x1c00, 0x2000, 0x2266,
@@ -90,11 +119,11 @@ static void fill_blocks(const cpu_tensor *t)
 
         for (int i = 0; i < TNP_MAX_DIMS; i++)
             block += at[i] * t->strides[i];
-        for (int64_t i = 0; i < bytes_of(t->dtype, 32); i++)
+        for (int64_t i = 0; i < bytes_of(t->dtype, block_elements(t->dtype)); i++)
             block[i] = (char)(int)random_between(-128, 128);
-        memcpy(block, &scales[(int)random_between(0, 4)], 2);
-        if (t->dtype == TNP_DTYPE_Q4_1)
-            memcpy(block + 2, &scales[(int)random_between(0, 4)], 2);
+        memcpy(block + scale, &scales[(int)random_between(0, 4)], 2);
+        if (has_two_scales(t->dtype))
+            memcpy(block + scale + 2, &scales[(int)random_between(0, 4)], 2);
     } while (ref_next(dims, at));
 }
 
@@ -102,7 +131,8 @@ static void fill(const cpu_tensor *t, const operand *o)
 {
     ref_tensor r = as_reference(t);
     int64_t at[TNP_MAX_DIMS] = { 0 };
-    int is_float = t->dtype == TNP_DTYPE_F32 || t->dtype == TNP_DTYPE_F16;
+    int is_float = t->dtype == TNP_DTYPE_F32 || t->dtype == TNP_DTYPE_F16 ||
+                   t->dtype == TNP_DTYPE_BF16;
     double low = o->low, high = o->high;
 
     if (is_float && low == 0 && high == 0) {
@@ -198,7 +228,9 @@ void op_run_all(op_run *run, uint32_t workers)
         memset(scratch, 0xff, (size_t)bytes);
     }
     run->job.scratch = scratch;
-    for (uint32_t phase = 0; phase < run->op->phases; phase++)
+    uint32_t phases = run->op->phases_of ? run->op->phases_of(&run->job, workers) : run->op->phases;
+    assert_in_range(phases, 1, run->op->phases);
+    for (uint32_t phase = 0; phase < phases; phase++)
         for (uint32_t worker = 0; worker < workers; worker++)
             run->op->run(&run->job, phase, worker, workers);
     free(scratch);

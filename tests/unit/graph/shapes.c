@@ -10,70 +10,13 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "graph_test.h"
+#include "shapes_support.h"
 
-enum { MOST = 5 };
-
-typedef struct shape_case {
-    tnp_op op;
-    const void *attr;
-    const char *in[MOST];   // up to NULL; "" = left out
-    const char *out;        // NULL = refused:
-    tn_status status;
-    const char *words;   // in the sentence, beside op, node and the shapes below
-    int shown[2];        // 1 + operands whose shapes the sentence has; 0 = none
-} shape_case;
-
-#define SIZED(type, ...) (&(const type){ .size = sizeof(type), __VA_ARGS__ })
-#define AXIS(number)     SIZED(tnp_axis_attr, .axis = (number))
-#define SCALE            SIZED(tnp_scale_attr, .scale = 2)
-#define EPS(value)       SIZED(tnp_norm_attr, .eps = (value))
-#define ROPE(rot)        SIZED(tnp_rope_attr, .rot_dims = (rot), .base = 10000, .scale = 1)
-#define ATTENTION        SIZED(tnp_attention_attr, .scale = 1)
-#define TO(type)         SIZED(tnp_convert_attr, .dtype = TN_DTYPE_##type)
-#define SOFTMAX          SIZED(tnp_softmax_attr, .scale = 1)
-
-static void check(const shape_case *c)
-{
-    tn_graph *graph = test_graph();
-    tn_value in[MOST];
-    uint32_t count = 0;
-    char says[256] = "";
-    for (; count < MOST && c->in[count]; count++) {
-        char name[8];
-        snprintf(name, sizeof name, "in%u", count);
-        in[count] = *c->in[count] ? test_value(graph, name, c->in[count]) : TN_NO_VALUE;
-        snprintf(says + strlen(says), sizeof says - strlen(says), "%s%s", count ? ", " : "",
-                 c->in[count]);
-    }
-    const char *op = tni_op_find(c->op)->name;
-    char all[320];
-    snprintf(all, sizeof all, "%s of %s", op, says);
-    tn_value out = tn_graph_op(graph, c->op, "this node", in, count, c->attr);
-    if (c->out) {
-        if (tn_value_is_none(out))
-            fail_msg("%s: %s", all, graph->first_error.text);
-        if (strcmp(test_shape(graph, out), c->out) != 0)
-            fail_msg("%s: %s, not %s", all, test_shape(graph, out), c->out);
-        tn_graph_destroy(graph);
-        return;
-    }
-    if (!tn_value_is_none(out))
-        fail_msg("%s: it gives %s and should be refused", all, test_shape(graph, out));
-    char head[64], shapes[2][160] = { "", "" };
-    snprintf(head, sizeof head, "%s 'this node': ", op);
-    for (int i = 0; i < 2; i++)
-        if (c->shown[i])
-            tni_value_text(test_at(graph, in[c->shown[i] - 1]), shapes[i], sizeof shapes[i]);
-    test_refused(graph, all, c->status,
-                 (const char *[]){ head, c->words, shapes[0], shapes[1], NULL });
-}
-
-static void check_all(const shape_case *cases, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        check(&cases[i]);
-}
+#define SCALE     SIZED(tnp_scale_attr, .scale = 2)
+#define ROPE(rot) SIZED(tnp_rope_attr, .rot_dims = (rot), .base = 10000, .scale = 1)
+#define ATTENTION SIZED(tnp_attention_attr, .scale = 1)
+#define TO(type)  SIZED(tnp_convert_attr, .dtype = TN_DTYPE_##type)
+#define SOFTMAX   SIZED(tnp_softmax_attr, .scale = 1)
 
 // ------------------------------------------------------------------------------ element by element
 
@@ -138,7 +81,7 @@ static void ops_of_two_operands_broadcast_the_second_to_the_first(void **state)
         for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
             shape_case c = cases[i];
             c.op = ops[o];
-            check(&c);
+            check_shape(&c);
         }
 }
 
@@ -149,9 +92,25 @@ static void ops_of_one_operand_keep_its_shape(void **state)
         tnp_op op;
         const void *attr;
     } ops[] = {
-        { TNP_OP_SCALE, SCALE }, { TNP_OP_NEG, NULL },  { TNP_OP_SQRT, NULL },
-        { TNP_OP_EXP, NULL },    { TNP_OP_TANH, NULL }, { TNP_OP_SIGMOID, NULL },
-        { TNP_OP_RELU, NULL },   { TNP_OP_SILU, NULL }, { TNP_OP_GELU, NULL },
+        { TNP_OP_SCALE, SCALE },
+        { TNP_OP_NEG, NULL },
+        { TNP_OP_SQRT, NULL },
+        { TNP_OP_EXP, NULL },
+        { TNP_OP_TANH, NULL },
+        { TNP_OP_SIGMOID, NULL },
+        { TNP_OP_RELU, NULL },
+        { TNP_OP_SILU, NULL },
+        { TNP_OP_GELU, NULL },
+        { TNP_OP_ABS, NULL },
+        { TNP_OP_SQR, NULL },
+        { TNP_OP_RSQRT, NULL },
+        { TNP_OP_LOG, NULL },
+        { TNP_OP_SIN, NULL },
+        { TNP_OP_COS, NULL },
+        { TNP_OP_GELU_ERF, NULL },
+        { TNP_OP_GELU_QUICK, NULL },
+        { TNP_OP_CLAMP, SIZED(tnp_clamp_attr, .min = -1, .max = 1) },
+        { TNP_OP_SOFTCAP, SIZED(tnp_softcap_attr, .cap = 30) },
     };
     static const shape_case cases[] = {
         { .in = { "F32 {4, 3}" }, .out = "F32 {4, 3}" },
@@ -180,39 +139,62 @@ static void ops_of_one_operand_keep_its_shape(void **state)
             shape_case c = cases[i];
             c.op = ops[o].op;
             c.attr = ops[o].attr;
-            check(&c);
+            check_shape(&c);
         }
+}
+
+static void limits_are_numbers_in_order(void **state)
+{
+    (void)state;
+    const struct {
+        tnp_op op;
+        const void *attr;
+        const char *words;   // NULL = taken
+    } cases[] = {
+        { TNP_OP_CLAMP, SIZED(tnp_clamp_attr, .min = 2, .max = 2), NULL },
+        { TNP_OP_CLAMP, SIZED(tnp_clamp_attr, .min = -INFINITY, .max = INFINITY), NULL },
+        { TNP_OP_CLAMP, SIZED(tnp_clamp_attr, .min = 1, .max = 0), "min must be at most max" },
+        { TNP_OP_CLAMP, SIZED(tnp_clamp_attr, .min = NAN, .max = 0), "min must be at most max" },
+        { TNP_OP_SOFTCAP, SIZED(tnp_softcap_attr, .cap = 0), "above 0 and finite, it is 0" },
+        { TNP_OP_SOFTCAP, SIZED(tnp_softcap_attr, .cap = -1), "above 0 and finite" },
+        { TNP_OP_SOFTCAP, SIZED(tnp_softcap_attr, .cap = NAN), "above 0 and finite" },
+        { TNP_OP_SOFTCAP, SIZED(tnp_softcap_attr, .cap = INFINITY), "above 0 and finite" },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        shape_case c = { cases[i].op,   cases[i].attr,
+                         { "F32 {4}" }, cases[i].words ? NULL : "F32 {4}",
+                         TN_E_ARG,      cases[i].words,
+                         { 0 } };
+        check_shape(&c);
+    }
 }
 
 static void gate_and_up_have_one_shape(void **state)
 {
     (void)state;
+    static const tnp_op ops[] = { TNP_OP_SWIGLU, TNP_OP_GEGLU, TNP_OP_REGLU };
     static const shape_case cases[] = {
-        { TNP_OP_SWIGLU, NULL, { "F32 {4, 3}", "F32 {4, 3}" }, "F32 {4, 3}", 0, 0, { 0 } },
-        { TNP_OP_SWIGLU,
-          NULL,
-          { "F16 {4, 3 of n}", "F16 {4, 3 of n}" },
-          "F16 {4, 3 of n}",
-          0,
-          0,
-          { 0 } },
-        { TNP_OP_SWIGLU,
-          NULL,
-          { "F32 {4, 3}", "F32 {4}" },
-          NULL,
-          TN_E_SHAPE,
-          "one shape and type",
-          { 1, 2 } },
-        { TNP_OP_SWIGLU,
-          NULL,
-          { "F32 {4}", "F16 {4}" },
-          NULL,
-          TN_E_SHAPE,
-          "one shape and type",
-          { 1, 2 } },
-        { TNP_OP_SWIGLU, NULL, { "I32 {4}", "I32 {4}" }, NULL, TN_E_DTYPE, "F32 or F16", { 1, 0 } },
+        { .in = { "F32 {4, 3}", "F32 {4, 3}" }, .out = "F32 {4, 3}" },
+        { .in = { "F16 {4, 3 of n}", "F16 {4, 3 of n}" }, .out = "F16 {4, 3 of n}" },
+        { .in = { "F32 {4, 3}", "F32 {4}" },
+          .status = TN_E_SHAPE,
+          .words = "one shape and type",
+          .shown = { 1, 2 } },
+        { .in = { "F32 {4}", "F16 {4}" },
+          .status = TN_E_SHAPE,
+          .words = "one shape and type",
+          .shown = { 1, 2 } },
+        { .in = { "I32 {4}", "I32 {4}" },
+          .status = TN_E_DTYPE,
+          .words = "F32 or F16",
+          .shown = { 1 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    for (size_t o = 0; o < TN_COUNT_OF(ops); o++)
+        for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+            shape_case c = cases[i];
+            c.op = ops[o];
+            check_shape(&c);
+        }
 }
 
 // ------------------------------------------------------------------------------------- along a dim
@@ -276,7 +258,84 @@ static void norms_keep_the_shape_and_need_a_weight_a_column(void **state)
           { 0 } },
         { TNP_OP_RMS_NORM, EPS(0), { "I32 {4}" }, NULL, TN_E_DTYPE, "F32 or F16", { 1, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+static void norms_with_a_bias_need_one_a_column_or_channel(void **state)
+{
+    (void)state;
+    static const tnp_group_norm_attr two = { sizeof two, 2, 1e-5f, 0 },
+                                     none = { sizeof none, 0, 1e-5f, 0 },
+                                     negative = { sizeof negative, 2, -1, 0 };
+    const shape_case cases[] = {
+        { TNP_OP_LAYER_NORM, EPS(0), { "F32 {4, 3}" }, "F32 {4, 3}", 0, 0, { 0 } },
+        { TNP_OP_LAYER_NORM,
+          EPS(0),
+          { "F16 {4, 3 of n}", "F32 {4}", "F32 {4}" },
+          "F16 {4, 3 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_LAYER_NORM, EPS(0), { "F32 {4, 3}", "", "F32 {4}" }, "F32 {4, 3}", 0, 0, { 0 } },
+        { TNP_OP_LAYER_NORM,
+          EPS(0),
+          { "F32 {4, 3}", "F32 {4}", "F32 {3}" },
+          NULL,
+          TN_E_SHAPE,
+          "the bias must be F32 with 4 elements",
+          { 3, 0 } },
+        { TNP_OP_LAYER_NORM,
+          EPS(0),
+          { "F32 {4, 3}", "F16 {4}" },
+          NULL,
+          TN_E_SHAPE,
+          "the weight must be F32",
+          { 2, 0 } },
+        { TNP_OP_LAYER_NORM,
+          EPS(0),
+          { "F32 {4 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 of x has an extent",
+          { 0 } },
+        { TNP_OP_LAYER_NORM, EPS(-1), { "F32 {4}" }, NULL, TN_E_ARG, "eps must be", { 0 } },
+        { TNP_OP_L2_NORM, EPS(1e-6f), { "F32 {4, 3 of n}" }, "F32 {4, 3 of n}", 0, 0, { 0 } },
+        { TNP_OP_L2_NORM, EPS(NAN), { "F32 {4}" }, NULL, TN_E_ARG, "eps must be", { 0 } },
+        { TNP_OP_L2_NORM, EPS(0), { "F32 {0, 3}" }, NULL, TN_E_SHAPE, "0 elements", { 0 } },
+        { TNP_OP_L2_NORM, EPS(0), { "F32 {4}", "F32 {4}" }, NULL, TN_E_ARG, "2 operands", { 0 } },
+        { TNP_OP_GROUP_NORM,
+          &two,
+          { "F32 {5, 3, 4, 2 of n}", "F32 {4}", "F32 {4}" },
+          "F32 {5, 3, 4, 2 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_GROUP_NORM, &two, { "F16 {5, 3, 4}" }, "F16 {5, 3, 4}", 0, 0, { 0 } },
+        { TNP_OP_GROUP_NORM,
+          &two,
+          { "F32 {5, 3, 3}" },
+          NULL,
+          TN_E_ARG,
+          "2 groups must divide 3 channels",
+          { 0 } },
+        { TNP_OP_GROUP_NORM, &none, { "F32 {5, 3, 4}" }, NULL, TN_E_ARG, "0 groups", { 0 } },
+        { TNP_OP_GROUP_NORM, &negative, { "F32 {5, 3, 4}" }, NULL, TN_E_ARG, "eps", { 0 } },
+        { TNP_OP_GROUP_NORM,
+          &two,
+          { "F32 {5, 3, 4 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 2 of x has an extent",
+          { 0 } },
+        { TNP_OP_GROUP_NORM,
+          &two,
+          { "F32 {5, 3, 4}", "F32 {5}" },
+          NULL,
+          TN_E_SHAPE,
+          "the weight must be F32 with 4 elements",
+          { 2, 0 } },
+    };
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 static void softmax_keeps_the_shape_and_broadcasts_its_mask(void **state)
@@ -321,6 +380,20 @@ static void softmax_keeps_the_shape_and_broadcasts_its_mask(void **state)
           "mask must be F32 or F16",
           { 2, 0 } },
         { TNP_OP_SOFTMAX,
+          SIZED(tnp_softmax_attr, .scale = 1, .alibi_max_bias = 8),
+          { "F32 {4, 3, 2}", "F32 {4, 3}" },
+          "F32 {4, 3, 2}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_SOFTMAX,
+          SIZED(tnp_softmax_attr, .scale = 1, .alibi_max_bias = -8),
+          { "F32 {4, 3, 2}", "F32 {4, 3}" },
+          NULL,
+          TN_E_ARG,
+          "alibi_max_bias must be 0 or more",
+          { 0 } },
+        { TNP_OP_SOFTMAX,
           SOFTMAX,
           { "I8 {4}" },
           NULL,
@@ -328,7 +401,7 @@ static void softmax_keeps_the_shape_and_broadcasts_its_mask(void **state)
           "x must be F32 or F16",
           { 1, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 static void rope_needs_a_position_a_token(void **state)
@@ -458,10 +531,40 @@ static void rope_needs_a_position_a_token(void **state)
           "x must be",
           { 1, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 // ------------------------------------------------------------------------------- matmul, attention
+
+static void yarn_needs_a_context_and_betas(void **state)
+{
+    (void)state;
+    static const tnp_rope_attr good = { .size = sizeof good,
+                                        .rot_dims = 4,
+                                        .base = 10000,
+                                        .scale = 0.25f,
+                                        .yarn_extrapolation = 1,
+                                        .yarn_beta_fast = 32,
+                                        .yarn_beta_slow = 1,
+                                        .yarn_context = 4096 };
+    tnp_rope_attr bad[6] = { good, good, good, good, good, good };
+    bad[0].yarn_context = 0;
+    bad[1].yarn_beta_fast = 0;
+    bad[2].yarn_beta_slow = NAN;
+    bad[3].base = 1;
+    bad[4].yarn_extrapolation = -1;
+    bad[5].yarn_extrapolation = NAN;
+    check_shape(&(shape_case){
+        TNP_OP_ROPE, &good, { "F32 {4, 2, 3}", "I32 {3}" }, "F32 {4, 2, 3}", 0, 0, { 0 } });
+    for (size_t i = 0; i < TN_COUNT_OF(bad); i++)
+        check_shape(&(shape_case){ TNP_OP_ROPE,
+                                   &bad[i],
+                                   { "F32 {4, 2, 3}", "I32 {3}" },
+                                   NULL,
+                                   TN_E_ARG,
+                                   "YaRN needs",
+                                   { 0 } });
+}
 
 static void matmul_joins_the_inner_dim_and_broadcasts_the_weight(void **state)
 {
@@ -567,7 +670,59 @@ static void matmul_joins_the_inner_dim_and_broadcasts_the_weight(void **state)
           "x must be",
           { 1, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+static void matmul_id_has_a_matrix_for_each_choice(void **state)
+{
+    (void)state;
+    static const shape_case cases[] = {
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7, 5}", "I32 {2, 3}" }, .out = "F32 {7, 2, 3}" },
+        { .in = { "F16 {4, 1, 3}", "F16 {4, 7, 5}", "I32 {2, 3}" }, .out = "F32 {7, 2, 3}" },
+        { .in = { "F32 {256}", "Q4_K {256, 7, 5}", "I32 {2}" }, .out = "F32 {7, 2, 1}" },
+        { .in = { "F32 {4}", "F32 {4, 7}", "I32 {1}" }, .out = "F32 {7, 1, 1}" },
+        { .in = { "F32 {4, 2, 3 of n}", "F32 {4, 7, 5}", "I32 {2, 3 of n}" },
+          .out = "F32 {7, 2, 3 of n}" },
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7, 5}", "I32 {2, 3 of n}" },
+          .out = "F32 {7, 2, 3 of n}" },
+        { .in = { "F32 {4, 2, 3 of m}", "F32 {4, 7, 5}", "I32 {2, 3 of n}" },
+          .status = TN_E_SHAPE,
+          .words = "the extent 'm'" },
+        { .in = { "F32 {5, 2, 3}", "F32 {4, 7, 5}", "I32 {2, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "inner sizes differ",
+          .shown = { 1, 2 } },
+        { .in = { "F32 {4, 3, 3}", "F32 {4, 7, 5}", "I32 {2, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "the choices of each token, or 1",
+          .shown = { 1, 3 } },
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7, 5}", "I32 {2, 4}" },
+          .status = TN_E_SHAPE,
+          .words = "the choices of each token, or 1",
+          .shown = { 1, 3 } },
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7, 5}", "F32 {2, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "ids are I32",
+          .shown = { 1, 3 } },
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7, 5, 2}", "I32 {2, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "at most 3 dims" },
+        { .in = { "F32 {4, 2, 3}", "F32 {4, 7 of n, 5}", "I32 {2, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "dim 1 of w has an extent" },
+        { .in = { "F32 {4, 2 of n, 3}", "F32 {4, 7, 5}", "I32 {2 of n, 3}" },
+          .status = TN_E_SHAPE,
+          .words = "dim 1 of x has an extent" },
+        { .in = { "I32 {4, 2, 3}", "F32 {4, 7, 5}", "I32 {2, 3}" },
+          .status = TN_E_DTYPE,
+          .words = "x must be",
+          .shown = { 1 } },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        shape_case c = cases[i];
+        c.op = TNP_OP_MATMUL_ID;
+        check_shape(&c);
+    }
 }
 
 static void attention_shares_key_heads_among_query_heads(void **state)
@@ -771,7 +926,7 @@ static void attention_shares_key_heads_among_query_heads(void **state)
           "v must be",
           { 3, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 // ------------------------------------------------------------------------------ rows, copies, sums
@@ -829,7 +984,7 @@ static void rows_are_taken_by_index(void **state)
           "dim 0 of the table",
           { 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 static void conversions_keep_the_dims(void **state)
@@ -878,7 +1033,7 @@ static void conversions_keep_the_dims(void **state)
           "9999 is no element type",
           { 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 static void concatenations_add_up_along_one_axis(void **state)
@@ -954,13 +1109,13 @@ static void concatenations_add_up_along_one_axis(void **state)
           "too large",
           { 1, 2 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 static void reductions_leave_one_element_of_their_axis(void **state)
 {
     (void)state;
-    static const tnp_op ops[] = { TNP_OP_SUM, TNP_OP_MEAN };
+    static const tnp_op ops[] = { TNP_OP_SUM, TNP_OP_MEAN, TNP_OP_MAX };
     for (size_t o = 0; o < TN_COUNT_OF(ops); o++) {
         const shape_case cases[] = {
             { ops[o], AXIS(0), { "F32 {4, 3}" }, "F32 {1, 3}", 0, 0, { 0 } },
@@ -972,7 +1127,7 @@ static void reductions_leave_one_element_of_their_axis(void **state)
             { ops[o], AXIS(8), { "F32 {4}" }, NULL, TN_E_ARG, "axis 8 of at most 8", { 0 } },
             { ops[o], AXIS(0), { "I32 {4}" }, NULL, TN_E_DTYPE, "x must be", { 1, 0 } },
         };
-        check_all(cases, TN_COUNT_OF(cases));
+        check_shapes(cases, TN_COUNT_OF(cases));
     }
     static const shape_case cases[] = {
         { TNP_OP_ARGMAX, NULL, { "F32 {4, 3 of n}" }, "I32 {1, 3 of n}", 0, 0, { 0 } },
@@ -980,7 +1135,76 @@ static void reductions_leave_one_element_of_their_axis(void **state)
         { TNP_OP_ARGMAX, NULL, { "F32 {0, 3}" }, NULL, TN_E_SHAPE, "dim 0 has 0 elements", { 0 } },
         { TNP_OP_ARGMAX, NULL, { "I32 {4}" }, NULL, TN_E_DTYPE, "x must be", { 1, 0 } },
     };
-    check_all(cases, TN_COUNT_OF(cases));
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+static void sorts_give_indices_of_whole_rows(void **state)
+{
+    (void)state;
+    const shape_case cases[] = {
+        { TNP_OP_CUMSUM, AXIS(1), { "F16 {4, 3 of n}" }, "F32 {4, 3 of n}", 0, 0, { 0 } },
+        { TNP_OP_CUMSUM, AXIS(0), { "F32 {0, 3}" }, "F32 {0, 3}", 0, 0, { 0 } },
+        { TNP_OP_CUMSUM, AXIS(8), { "F32 {4}" }, NULL, TN_E_ARG, "axis 8 of at most 8", { 0 } },
+        { TNP_OP_CUMSUM, AXIS(0), { "I32 {4}" }, NULL, TN_E_DTYPE, "x must be", { 1, 0 } },
+        { TNP_OP_ARGSORT,
+          SIZED(tnp_argsort_attr, .order = TNP_SORT_DESCENDING),
+          { "F16 {4, 3 of n}" },
+          "I32 {4, 3 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_ARGSORT,
+          SIZED(tnp_argsort_attr, .order = 2),
+          { "F32 {4}" },
+          NULL,
+          TN_E_ARG,
+          "ascending (0) or descending (1)",
+          { 0 } },
+        { TNP_OP_ARGSORT,
+          SIZED(tnp_argsort_attr, .order = 0),
+          { "F32 {4 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 of x has an extent",
+          { 0 } },
+        { TNP_OP_ARGSORT,
+          SIZED(tnp_argsort_attr, .order = 0),
+          { "F32 {2147483648}" },
+          NULL,
+          TN_E_SHAPE,
+          "no I32 index",
+          { 0 } },
+        { TNP_OP_TOP_K,
+          SIZED(tnp_top_k_attr, .k = 2),
+          { "F32 {4, 3 of n}" },
+          "I32 {2, 3 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_TOP_K, SIZED(tnp_top_k_attr, .k = 4), { "F16 {4}" }, "I32 {4}", 0, 0, { 0 } },
+        { TNP_OP_TOP_K,
+          SIZED(tnp_top_k_attr, .k = 5),
+          { "F32 {4}" },
+          NULL,
+          TN_E_ARG,
+          "k must be 1 to 4, it is 5",
+          { 0 } },
+        { TNP_OP_TOP_K,
+          SIZED(tnp_top_k_attr, .k = 0),
+          { "F32 {4}" },
+          NULL,
+          TN_E_ARG,
+          "k must",
+          { 0 } },
+        { TNP_OP_TOP_K,
+          SIZED(tnp_top_k_attr, .k = 1),
+          { "F32 {4 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 of x has an extent",
+          { 0 } },
+    };
+    check_shapes(cases, TN_COUNT_OF(cases));
 }
 
 // ----------------------------------------------------------------------------------- leaves, sizes
@@ -1122,7 +1346,7 @@ static void an_output_that_is_too_large_is_refused(void **state)
     };
     for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
         // The sentence is that of the layout: "op 'node': shape is negative or too large".
-        check(&cases[i]);
+        check_shape(&cases[i]);
     }
 }
 
@@ -1155,16 +1379,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_of_two_operands_broadcast_the_second_to_the_first),
         cmocka_unit_test(ops_of_one_operand_keep_its_shape),
+        cmocka_unit_test(limits_are_numbers_in_order),
         cmocka_unit_test(gate_and_up_have_one_shape),
         cmocka_unit_test(norms_keep_the_shape_and_need_a_weight_a_column),
+        cmocka_unit_test(norms_with_a_bias_need_one_a_column_or_channel),
         cmocka_unit_test(softmax_keeps_the_shape_and_broadcasts_its_mask),
         cmocka_unit_test(rope_needs_a_position_a_token),
+        cmocka_unit_test(yarn_needs_a_context_and_betas),
         cmocka_unit_test(matmul_joins_the_inner_dim_and_broadcasts_the_weight),
+        cmocka_unit_test(matmul_id_has_a_matrix_for_each_choice),
         cmocka_unit_test(attention_shares_key_heads_among_query_heads),
         cmocka_unit_test(rows_are_taken_by_index),
         cmocka_unit_test(conversions_keep_the_dims),
         cmocka_unit_test(concatenations_add_up_along_one_axis),
         cmocka_unit_test(reductions_leave_one_element_of_their_axis),
+        cmocka_unit_test(sorts_give_indices_of_whole_rows),
         cmocka_unit_test(a_leaf_has_a_type_dims_and_a_size_that_is_a_number),
         cmocka_unit_test(a_weight_has_the_bytes_that_its_shape_needs),
         cmocka_unit_test(an_output_that_is_too_large_is_refused),

@@ -140,7 +140,6 @@ static void rows_of_the_table_itself_are_refused(void **state)
     tn_value rows = tn_graph_slice(graph, table, 1, 0, 3);
     assert_true(tn_value_is_none(tn_graph_set_rows(graph, table, rows, index)));
     test_refused(graph, "a write", TN_E_ARG, (const char *[]){ "the bytes of the table", NULL });
-    tn_graph_destroy(graph);
 }
 
 static void a_write_waits_for_those_who_read_before_it(void **state)

@@ -39,9 +39,15 @@ static void a_tokenizer_survives_every_failing_allocation(void **state)
 static tn_status sample_with(const tn_allocator *allocator, void *context)
 {
     (void)context;
+    static const tlm_logit_bias bias = { 2, 1 };
+    tlm_sampler_options options;
+    tlm_sampler_defaults(&options);
+    options.presence_penalty = 1;
+    options.biases = &bias;
+    options.bias_count = 1;
     tlm_sampler *sampler;
     tn_error err = { 0 };
-    tn_status status = tlm_sampler_create(4, NULL, allocator, &sampler, &err);
+    tn_status status = tlm_sampler_create(4, &options, allocator, &sampler, &err);
     if (status == TN_OK)
         tlm_sampler_destroy(sampler);
     return status;
@@ -64,9 +70,13 @@ static void sampling_and_streaming_allocate_nothing(void **state)
     tlm_stream *stream;
     tlm_sampler *sampler;
     tn_error err = { 0 };
+    tlm_sampler_options how;
+    tlm_sampler_defaults(&how);
+    how.repetition_penalty = 1.1f;
+    how.frequency_penalty = 0.1f;
     assert_int_equal(tlm_tokenizer_create(model, &options, &tokenizer, &err), TN_OK);
     assert_int_equal(tlm_stream_create(tokenizer, 0, &stream, &err), TN_OK);
-    assert_int_equal(tlm_sampler_create(TEST_TOKENS, NULL, &counter.allocator, &sampler, &err),
+    assert_int_equal(tlm_sampler_create(TEST_TOKENS, &how, &counter.allocator, &sampler, &err),
                      TN_OK);
 
     uint64_t before = counter.calls;
@@ -76,6 +86,7 @@ static void sampling_and_streaming_allocate_nothing(void **state)
         size_t bytes;
         assert_int_equal(tlm_sample(sampler, logits, TEST_TOKENS, &id, &err), TN_OK);
         tlm_stream_push(stream, id, &bytes);
+        assert_int_equal(tlm_sampler_accept(sampler, &id, 1, &err), TN_OK);
     }
     assert_int_equal(counter.calls, before);
     tlm_sampler_destroy(sampler);

@@ -101,7 +101,7 @@ static void add_bos_without_id(gguf_builder *b)
 static const broken_case cases[] = {
     { "no model", "tokenizer.ggml.model", add_nothing, TN_E_FILE, "no key tokenizer.ggml.model" },
     { "a model that is not known", "tokenizer.ggml.model", add_other_model, TN_E_FILE,
-      "'rwkv'" },
+      "'rwkv', which is not known (known: gpt2, llama)" },
     { "no tokens", "tokenizer.ggml.tokens", add_nothing, TN_E_FILE,
       "no key tokenizer.ggml.tokens" },
     { "an empty list of tokens", "tokenizer.ggml.tokens", add_no_tokens, TN_E_FILE,
@@ -174,8 +174,10 @@ static void an_unknown_pretokenizer_is_assumed_with_a_warning(void **state)
     gguf_builder_align(&b, 32);
     tn_model *model = test_open_built(&b);
     tlm_tokenizer *tokenizer = create(model, NULL);
-    assert_non_null(
-        strstr(tlm_tokenizer_warning(tokenizer), "'tomorrow' is not known, 'gpt-2' is assumed"));
+    assert_string_equal(tlm_tokenizer_warning(tokenizer),
+                        "the file's pre-tokenizer 'tomorrow' is not known, 'default' is assumed; "
+                        "the option pre sets another one of default, gpt-2, smollm, llama-bpe, "
+                        "llama3, llama-v3, qwen2, deepseek-r1-qwen");
     tlm_tokenizer_destroy(tokenizer);
 
     tokenizer = create(model, "smollm");
@@ -185,7 +187,67 @@ static void an_unknown_pretokenizer_is_assumed_with_a_warning(void **state)
     tlm_tokenizer_options options = { .size = sizeof options, .pre = "yesterday" };
     tn_error err = { 0 };
     assert_int_equal(tlm_tokenizer_create(model, &options, &tokenizer, &err), TN_E_ARG);
-    assert_non_null(strstr(err.text, "'yesterday'"));
+    assert_non_null(strstr(err.text, "'yesterday' (known: default, gpt-2"));
+    tn_model_close(model);
+}
+
+static void a_missing_pretokenizer_is_assumed_with_a_warning(void **state)
+{
+    (void)state;
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    test_tiny_keys(&b, "tokenizer.ggml.pre");
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    const char *warning = tlm_tokenizer_warning(tokenizer);
+    assert_non_null(strstr(warning, "names no pre-tokenizer, 'default' is assumed"));
+    assert_non_null(strstr(warning, "the option pre sets another one of default, gpt-2"));
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+// "abc" is a token, but no merge makes it.
+static void a_word_that_is_a_token_is_taken_whole_where_the_file_says_so(void **state)
+{
+    (void)state;
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    test_tiny_keys(&b, "tokenizer.ggml.merges");
+    gguf_builder_array(&b, "tokenizer.ggml.merges", TN_KEY_STRING, 1);
+    gguf_builder_string(&b, "a b");
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    static const int32_t merged[] = { TEST_AB, 'c' }, whole[] = { TEST_ABC };
+    tlm_tokenizer *tokenizer = create(model, "qwen2");
+    test_expect_ids(tokenizer, "by merges", "abc", 3, 0, merged, 2);
+    tlm_tokenizer_destroy(tokenizer);
+
+    tokenizer = create(model, "llama-bpe");
+    test_expect_ids(tokenizer, "whole", "abc", 3, 0, whole, 1);
+    static const int32_t longer[] = { TEST_AB, 'c', 'c' };
+    test_expect_ids(tokenizer, "a longer word", "abcc", 4, 0, longer, 3);
+    test_expect_ids(tokenizer, "a control token is not text", "<user", 5, TLM_TEXT_PLAIN,
+                    (const int32_t[]){ '<', 'u', 's', 'e', 'r' }, 5);
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+static void stop_texts_may_be_user_defined(void **state)
+{
+    (void)state;
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    test_tiny_keys(&b, "tokenizer.ggml.token_type");
+    gguf_builder_array(&b, "tokenizer.ggml.token_type", TN_KEY_I32, TEST_TOKENS);
+    for (uint32_t id = 0; id < TEST_TOKENS; id++)
+        gguf_builder_u32(&b, id == TEST_END ? TLM_TOKEN_USER_DEFINED : TLM_TOKEN_NORMAL);
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    assert_true(tlm_is_stop(tokenizer, TEST_END));
+    assert_true(tlm_is_stop(tokenizer, TEST_TURN));   // by eos_token_id, whatever its type
+    tlm_tokenizer_destroy(tokenizer);
     tn_model_close(model);
 }
 
@@ -238,6 +300,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_metadata_is_refused_in_words),
         cmocka_unit_test(an_unknown_pretokenizer_is_assumed_with_a_warning),
+        cmocka_unit_test(a_missing_pretokenizer_is_assumed_with_a_warning),
+        cmocka_unit_test(a_word_that_is_a_token_is_taken_whole_where_the_file_says_so),
+        cmocka_unit_test(stop_texts_may_be_user_defined),
         cmocka_unit_test(the_lower_of_two_equal_tokens_counts),
         cmocka_unit_test(stop_ids_come_from_keys_and_texts),
     };

@@ -55,7 +55,8 @@ TLM_API const char *tlm_tokenizer_warning(const tlm_tokenizer *tokenizer);
 
 enum {
     TLM_TEXT_PLAIN = 1u << 0,       // text that looks like a control token is text
-    TLM_TEXT_CONTINUES = 1u << 1,   // the text goes on after others: no BOS, no EOS is added
+    TLM_TEXT_CONTINUES = 1u << 1,   // the text goes on after others: no BOS, no EOS is added, and
+                                    // no space before it where the vocabulary has words begin so
 };
 
 // Text to ids. Any bytes are text: NULs count, and what is not UTF-8 is taken byte by byte.
@@ -128,15 +129,32 @@ TLM_API const char *tlm_stream_finish(tlm_stream *stream, size_t *out_bytes);
 
 typedef struct tlm_sampler tlm_sampler;
 
-// The steps run in this order: top_k, top_p, min_p, temperature, then one draw.
+typedef struct tlm_logit_bias {
+    int32_t id;
+    float bias;   // added to the id's logit; -inf = never picked
+} tlm_logit_bias;
+
+// The steps run in this order: biases, repetition penalty, frequency and presence penalty, top_k,
+// top_p, min_p, temperature, then one draw.
 typedef struct tlm_sampler_options {
     uint32_t size;       // sizeof
     uint32_t top_k;      // keep the k best; 0 = all
     float top_p;         // keep the best ones up to this share of the probability; 1 = all
     float min_p;         // keep those at least this likely relative to the best; 0 = all
-    float temperature;   // 0 = greedy: the best, the lowest id of equals, whatever else is set
+    float temperature;   // 0 = greedy: after biases and penalties the best, the lowest id of equals
     uint32_t reserved;   // 0
     uint64_t seed;       // the same seed and logits give the same ids everywhere
+
+    // Penalties on the last penalty_tokens ids, those of tlm_sample and tlm_sampler_accept.
+    float repetition_penalty;   // logits above 0 are divided, others multiplied by it; 0 or 1 =
+                                // none
+    float frequency_penalty;    // taken off for each time an id is there; 0 = none
+    float presence_penalty;     // taken off once; 0 = none
+    uint32_t penalty_tokens;    // 0 = 64
+
+    const tlm_logit_bias *biases;   // copied; an id stands once at most; NULL = none
+    uint32_t bias_count;
+    uint32_t reserved_2;   // 0
 } tlm_sampler_options;
 
 // The defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, seed 0. Sets size. Since 0.1
@@ -152,11 +170,17 @@ TN_NODISCARD TLM_API tn_status tlm_sampler_create(int32_t vocabulary,
 // NULL is fine. Since 0.1
 TLM_API void tlm_sampler_destroy(tlm_sampler *sampler);
 
-// Picks an id from logits F32 {count}, which stay as they are; -inf excludes a token.
-// Errors: TN_E_ARG count is not that of creation; TN_E_DATA a logit is NaN or +inf, or all are
-// -inf. Since 0.1
+// Picks an id from logits F32 {count}, which stay as they are; -inf excludes a token. Penalties
+// count the id from then on.
+// Errors: TN_E_ARG count is not that of creation; TN_E_DATA a logit is NaN or +inf, or no token is
+// left by -inf and biases. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_sample(tlm_sampler *sampler, const float *logits, uint32_t count,
                                           int32_t *out_id, tn_error *err);
+
+// Penalties count these ids, in their order, beside those that tlm_sample picks: the prompt's.
+// Errors: TN_E_DATA an id that is no token; nothing is counted then. Since 0.1
+TN_NODISCARD TLM_API tn_status tlm_sampler_accept(tlm_sampler *sampler, const int32_t *ids,
+                                                  uint32_t count, tn_error *err);
 
 // ----------------------------------------------------------------------------------------- context
 

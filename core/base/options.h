@@ -1,0 +1,18 @@
+// options.h: structs of the application that begin with their size.
+#ifndef TNI_OPTIONS_H
+#define TNI_OPTIONS_H
+
+#include <tenon/plugin.h>
+#include <tenon/status.h>
+
+// Copies what both sides know into `to`, whose type has `known` bytes; the rest of it is zero. NULL
+// = all zero. An application built against an older header is understood, one that sets fields of a
+// newer one is refused: TN_E_UNSUPPORTED; TN_E_ARG when the size was not set. what: the call.
+tn_status tni_take_options(void *to, uint32_t known, const void *given, const char *what,
+                           tn_error *err);
+
+// The other way round: fills a struct of the caller, whose size it has set, as far as both know it;
+// what only the caller's header knows becomes zero.
+void tni_give_struct(void *to, const void *from, uint32_t known);
+
+#endif

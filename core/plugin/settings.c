@@ -1,0 +1,175 @@
+// settings.c: which settings a plugin asked for, and warnings of those that nobody did. A key that
+// is misspelt would do nothing otherwise, and say nothing.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plugin/plugin_internal.h"
+
+enum { MAX_LINE_BYTES = 512 };
+
+// Levenshtein distance of two words shorter than TNI_ASKED_BYTES. Source: Levenshtein 1966, by one
+// row of the table.
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[TNI_ASKED_BYTES], n = strlen(b);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[n];
+}
+
+typedef struct nearest_word {
+    const char *given;
+    const char *word;   // NULL: none is near
+    size_t distance;    // the next word has to be nearer
+} nearest_word;
+
+// More than half of it wrong is no slip.
+static nearest_word nearest_to(const char *given)
+{
+    bool is_short = strlen(given) < TNI_ASKED_BYTES;
+    return (nearest_word){ given, NULL, is_short ? strlen(given) / 2 + 1 : 0 };
+}
+
+static void try_word(nearest_word *nearest, const char *word)
+{
+    if (nearest->distance == 0 || strlen(word) >= TNI_ASKED_BYTES)
+        return;
+    size_t d = distance(nearest->given, word);
+    if (d < nearest->distance) {
+        nearest->word = word;
+        nearest->distance = d;
+    }
+}
+
+// The setting as it was written, and where.
+static void show(const tni_setting *setting, char *to, size_t room)
+{
+    if (strcmp(setting->source, "settings") == 0)
+        snprintf(to, room, "setting plugin.%s.%s=%s", setting->plugin, setting->key,
+                 setting->value);
+    else
+        snprintf(to, room, "%s: [plugin.%s] %s = %s", setting->source, setting->plugin,
+                 setting->key, setting->value);
+}
+
+// ------------------------------------------------------------------------------------------ asking
+
+static void remember(tni_plugin *plugin, const char *key)
+{
+    char safe[TNI_ASKED_BYTES];
+    if (plugin->asked_count == TNI_ASKED_KEYS || strlen(key) >= sizeof safe ||
+        !tni_text_make_safe(safe, sizeof safe, key, sizeof safe))
+        return;
+    for (uint32_t i = 0; i < plugin->asked_count; i++)
+        if (strcmp(plugin->asked[i], key) == 0)
+            return;
+    tni_copy_text(plugin->asked[plugin->asked_count++], TNI_ASKED_BYTES, key);
+}
+
+const char *tni_plugin_ask(tni_plugin *plugin, const char *key)
+{
+    const char *name = plugin->manifest.name;
+    tn_runtime *runtime = plugin->runtime;
+    tni_config *config = &runtime->config;
+    if (tni_config_is_reserved(key))
+        return NULL;
+    pthread_mutex_lock(&runtime->asking);
+    remember(plugin, key);
+    for (uint32_t i = 0; i < config->setting_count; i++)   // also those that another source hides
+        if (strcmp(config->settings[i].plugin, name) == 0 &&
+            strcmp(config->settings[i].key, key) == 0)
+            config->settings[i].is_asked = true;
+    pthread_mutex_unlock(&runtime->asking);
+    return tni_runtime_setting(runtime, name, key);
+}
+
+// ---------------------------------------------------------------------------------------- warnings
+
+// What could have been meant: one key, or all that there are.
+static void suggest_key(const tni_plugin *plugin, const char *key, char *to, size_t room)
+{
+    nearest_word nearest = nearest_to(key);
+    for (uint32_t i = 0; i < plugin->asked_count; i++)
+        try_word(&nearest, plugin->asked[i]);
+    if (nearest.word) {
+        snprintf(to, room, "did you mean '%s'?", nearest.word);
+        return;
+    }
+    size_t used = (size_t)snprintf(to, room, plugin->asked_count ? "it knows" : "it knows none");
+    for (uint32_t i = 0; i < plugin->asked_count && used < room; i++)
+        used += (size_t)snprintf(to + used, room - used, "%s %s", i ? "," : "", plugin->asked[i]);
+}
+
+// Whether a warning of setting `index` is due, now taken; of one key in several sources the first.
+static bool take_unasked(const tni_plugin *plugin, uint32_t index)
+{
+    tni_setting *settings = plugin->runtime->config.settings, *this = &settings[index];
+    if (strcmp(this->plugin, plugin->manifest.name) != 0 || this->is_asked || this->is_told_of ||
+        tni_config_is_reserved(this->key))
+        return false;
+    for (uint32_t i = index; i < plugin->runtime->config.setting_count; i++)
+        if (strcmp(settings[i].plugin, this->plugin) == 0 &&
+            strcmp(settings[i].key, this->key) == 0)
+            settings[i].is_told_of = true;
+    return true;
+}
+
+void tni_plugin_warn_of_unasked(const tni_plugin *plugin)
+{
+    tn_runtime *runtime = plugin->runtime;
+    char place[MAX_LINE_BYTES], suggestion[MAX_LINE_BYTES];
+    for (uint32_t i = 0; i < runtime->config.setting_count; i++) {
+        const tni_setting *setting = &runtime->config.settings[i];
+        pthread_mutex_lock(&runtime->asking);
+        bool is_due = take_unasked(plugin, i);
+        if (is_due)
+            suggest_key(plugin, setting->key, suggestion, sizeof suggestion);
+        pthread_mutex_unlock(&runtime->asking);
+        if (!is_due)
+            continue;
+        show(setting, place, sizeof place);
+        tni_log_line(&runtime->log, TN_LOG_WARNING,
+                     "%s: ignored, plugin %s has no setting '%s'; %s", place, setting->plugin,
+                     setting->key, suggestion);
+    }
+}
+
+static bool is_candidate(const tn_runtime *runtime, const char *name)
+{
+    for (uint32_t i = 0; i < runtime->plugin_count; i++)
+        if (strcmp(runtime->plugins[i]->manifest.name, name) == 0)
+            return true;
+    return false;
+}
+
+void tni_runtime_warn_of_absent(tn_runtime *runtime)
+{
+    tni_config *config = &runtime->config;
+    char place[MAX_LINE_BYTES];
+    for (uint32_t i = 0; i < config->setting_count; i++) {
+        const tni_setting *setting = &config->settings[i];
+        if (setting->is_told_of || is_candidate(runtime, setting->plugin))
+            continue;
+        for (uint32_t j = i; j < config->setting_count; j++)   // one line a plugin
+            if (strcmp(config->settings[j].plugin, setting->plugin) == 0)
+                config->settings[j].is_told_of = true;
+        nearest_word nearest = nearest_to(setting->plugin);
+        for (uint32_t j = 0; j < runtime->plugin_count; j++)
+            try_word(&nearest, runtime->plugins[j]->manifest.name);
+        show(setting, place, sizeof place);
+        tni_log_line(&runtime->log, TN_LOG_WARNING, "%s: ignored, no plugin '%s' was found%s%s%s",
+                     place, setting->plugin, nearest.word ? "; did you mean '" : "",
+                     nearest.word ? nearest.word : "", nearest.word ? "'?" : "");
+    }
+}

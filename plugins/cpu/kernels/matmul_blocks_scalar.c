@@ -1,0 +1,157 @@
+// matmul_blocks_scalar.c: products in integers with Q4_0, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K. All but
+// the last are d q + m and share the panels of Q4_1.
+#include "../kernels.h"
+#include "levels.h"
+#include "panel.h"
+
+static const uint8_t *block_of(const void *w, int64_t rows, int64_t stride, int64_t r,
+                               int64_t offset)
+{
+    return (const uint8_t *)w + (r < rows ? r : rows - 1) * stride + offset;
+}
+
+static void put(cpu_panel_q4_1 *to, int64_t r, float d, float m, const uint8_t q[CPU_BLOCK])
+{
+    to->d[r] = d;
+    to->m[r] = m;
+    for (int i = 0; i < CPU_BLOCK; i++)
+        to->q[i / 4][r][i % 4] = q[i];
+}
+
+void cpu_pack_q4_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q4_1 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q4_0_BYTES);
+            float d = cpu_half_to_float(cpu_load_u16(block));
+            uint8_t q[CPU_BLOCK];
+
+            levels_of_halves(block + 2, q);
+            put(to + b, r, d, -8.0f * d, q);
+        }
+}
+
+void cpu_pack_q5_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q4_1 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q5_0_BYTES);
+            float d = cpu_half_to_float(cpu_load_u16(block));
+            uint8_t q[CPU_BLOCK];
+
+            levels_of_fifths(block + 2, q);
+            put(to + b, r, d, -16.0f * d, q);
+        }
+}
+
+void cpu_pack_q5_1_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q4_1 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q5_1_BYTES);
+            uint8_t q[CPU_BLOCK];
+
+            levels_of_fifths(block + 4, q);
+            put(to + b, r, cpu_half_to_float(cpu_load_u16(block)),
+                cpu_half_to_float(cpu_load_u16(block + 2)), q);
+        }
+}
+
+void cpu_pack_q4_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q4_1 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q4_K_BYTES);
+            uint8_t q[CPU_BLOCK];
+            float d, m;
+
+            scales_of_part(block, (int)(b % CPU_K_PARTS), &d, &m);
+            levels_q4_k(block, (int)(b % CPU_K_PARTS), q);
+            put(to + b, r, d, m, q);
+        }
+}
+
+void cpu_pack_q5_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q4_1 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q5_K_BYTES);
+            uint8_t q[CPU_BLOCK];
+            float d, m;
+
+            scales_of_part(block, (int)(b % CPU_K_PARTS), &d, &m);
+            levels_q5_k(block, (int)(b % CPU_K_PARTS), q);
+            put(to + b, r, d, m, q);
+        }
+}
+
+void cpu_pack_q6_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    cpu_panel_q6_k *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++, to++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q6_K_BYTES);
+            const int8_t *scale = (const int8_t *)block + 192 + 2 * (b % CPU_K_PARTS);
+            uint8_t q[CPU_BLOCK];
+
+            levels_q6_k(block, (int)(b % CPU_K_PARTS), q);
+            to->d[r] = cpu_half_to_float(cpu_load_u16(block + 208));
+            to->offset[r] = 0;
+            for (int i = 0; i < CPU_BLOCK; i++) {
+                to->q[i / 4][r][i % 4] = (int8_t)(q[i] - 32);
+                to->offset[r] -= 128 * scale[i / 16] * (q[i] - 32);
+            }
+            for (int i = 0; i < 2; i++)
+                to->scale[i][r][0] = to->scale[i][r][1] = scale[i];
+        }
+}
+
+void cpu_matmul_q5_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                               int64_t x_stride, float *acc)
+{
+    cpu_matmul_q4_1_q8_scalar(tokens, blocks, panel, x, x_stride, acc);
+}
+
+void cpu_matmul_q6_k_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
+                               int64_t x_stride, float *acc)
+{
+    for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
+        const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
+        const cpu_panel_q6_k *w = panel;
+
+        for (int64_t b = 0; b < blocks; b++, block++, w++)
+            for (int r = 0; r < CPU_PANEL_ROWS; r++) {
+                int sum = 0;
+
+                for (int i = 0; i < CPU_BLOCK; i++)
+                    sum += w->scale[i / 16][r][0] * w->q[i / 4][r][i % 4] * block->q[i];
+                acc[r] += w->d[r] * block->d * (float)sum;
+            }
+    }
+}
+
+#define MATVEC(name, matmul, w_blocks, w_bytes)                                                    \
+    void cpu_matvec_##name##_q8_scalar(int64_t rows, int64_t blocks, const void *w,                \
+                                       int64_t stride, const void *x, float *acc)                  \
+    {                                                                                              \
+        matvec_by_panel(cpu_pack_##name##_scalar, cpu_matmul_##matmul##_q8_scalar, w_blocks,       \
+                        w_bytes, rows, blocks, w, stride, x, acc);                                 \
+    }
+MATVEC(q4_0, q4_1, 1, CPU_Q4_0_BYTES)
+MATVEC(q5_0, q5_1, 1, CPU_Q5_0_BYTES)
+MATVEC(q5_1, q5_1, 1, CPU_Q5_1_BYTES)
+MATVEC(q4_k, q4_1, CPU_K_PARTS, CPU_Q4_K_BYTES)
+MATVEC(q5_k, q5_1, CPU_K_PARTS, CPU_Q5_K_BYTES)
+MATVEC(q6_k, q6_k, CPU_K_PARTS, CPU_Q6_K_BYTES)
+#undef MATVEC

@@ -1,0 +1,322 @@
+// The shape rules of images and sound: convolutions, pooling, upscale; pad and repeat.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "shapes_support.h"
+
+#define CONV(...)                                                                                  \
+    SIZED(tnp_conv_attr, .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, __VA_ARGS__)
+
+static void convolutions_slide_a_window(void **state)
+{
+    (void)state;
+    static const tnp_conv_attr plain = {
+        .size = sizeof plain, .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }
+    };
+    tnp_conv_attr edges = plain, wide = plain, groups = plain, still = plain, none = plain;
+    edges.before[0] = edges.after[0] = 1;
+    edges.stride[0] = 2;
+    wide.dilation[0] = 4;
+    groups.groups = 2;
+    still.stride[0] = 0;
+    none.groups = 0;
+    const shape_case cases[] = {
+        { TNP_OP_CONV_1D, &plain, { "F32 {9, 4}", "F32 {3, 4, 6}" }, "F32 {7, 6}", 0, 0, { 0 } },
+        { TNP_OP_CONV_1D, &plain, { "F16 {9}", "F16 {3}" }, "F32 {7, 1}", 0, 0, { 0 } },
+        { TNP_OP_CONV_1D, &edges, { "F32 {9, 4}", "F32 {3, 4, 6}" }, "F32 {5, 6}", 0, 0, { 0 } },
+        { TNP_OP_CONV_1D, &wide, { "F32 {9, 4}", "F32 {3, 4, 6}" }, "F32 {1, 6}", 0, 0, { 0 } },
+        { TNP_OP_CONV_1D,
+          &groups,
+          { "F32 {9, 4, 2 of n}", "F32 {3, 2, 6}" },
+          "F32 {7, 6, 2 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          &groups,
+          { "F32 {9, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "the channels of x",
+          { 1, 2 } },
+        { TNP_OP_CONV_1D,
+          &groups,
+          { "F32 {9, 4}", "F32 {3, 2, 5}" },
+          NULL,
+          TN_E_SHAPE,
+          "the groups divide the results",
+          { 1, 2 } },
+        { TNP_OP_CONV_1D,
+          &none,
+          { "F32 {9, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "the groups",
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          &plain,
+          { "F32 {2, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "a window of 3 by 1 does not fit into dim 0 of 2",
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          &still,
+          { "F32 {9, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "does not fit",
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          CONV(.before = { 9 }),
+          { "F32 {0, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "does not fit into dim 0 of 0",
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          &plain,
+          { "F32 {9 of n, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 of x has an extent",
+          { 0 } },
+        { TNP_OP_CONV_1D,
+          &plain,
+          { "F32 {9, 4, 2, 2}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "the channels",
+          { 1, 2 } },
+        { TNP_OP_CONV_1D,
+          &plain,
+          { "F32 {9, 4}", "I32 {3, 4, 6}" },
+          NULL,
+          TN_E_DTYPE,
+          "w must be",
+          { 2, 0 } },
+        { TNP_OP_CONV_2D,
+          &plain,
+          { "F32 {9, 7, 4}", "F32 {3, 2, 4, 6}" },
+          "F32 {7, 6, 6}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_CONV_2D,
+          CONV(.before = { 0, 1 }, .after = { 2, 0 }),
+          { "F16 {9, 7, 4, 2 of n}", "F32 {3, 2, 4, 6}" },
+          "F32 {9, 7, 6, 2 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_CONV_2D,
+          &plain,
+          { "F32 {9, 1, 4}", "F32 {3, 2, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "does not fit into dim 1 of 1",
+          { 0 } },
+        { TNP_OP_CONV_TRANSPOSE_1D,
+          &plain,
+          { "F32 {9, 4}", "F32 {3, 6, 4}" },
+          "F32 {11, 6}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_CONV_TRANSPOSE_1D,
+          &edges,
+          { "F16 {9, 4, 2 of n}", "F16 {3, 6, 4}" },
+          "F32 {17, 6, 2 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_CONV_TRANSPOSE_1D,
+          &plain,
+          { "F32 {9, 4}", "F32 {3, 4, 6}" },
+          NULL,
+          TN_E_SHAPE,
+          "dims[2] of w must be the channels",
+          { 1, 2 } },
+        { TNP_OP_CONV_TRANSPOSE_1D,
+          &groups,
+          { "F32 {9, 4}", "F32 {3, 6, 4}" },
+          NULL,
+          TN_E_SHAPE,
+          "in one group",
+          { 0 } },
+        { TNP_OP_CONV_TRANSPOSE_1D,
+          CONV(.before = { 9 }, .after = { 2 }),
+          { "F32 {9, 4}", "F32 {3, 6, 4}" },
+          NULL,
+          TN_E_SHAPE,
+          "nothing is left",
+          { 0 } },
+    };
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+static void pooling_and_upscale_change_the_image(void **state)
+{
+    (void)state;
+    static const tnp_pool_attr two = { .size = sizeof two, .kernel = { 2, 2 }, .stride = { 2, 2 } };
+    tnp_pool_attr edges = two, unknown = two, still = two, thick = two;
+    edges.before[0] = edges.after[1] = 1;
+    edges.kind = TNP_POOL_MEAN;
+    unknown.kind = 2;
+    still.stride[1] = 0;
+    thick.after[0] = 2;
+    const tnp_upscale_attr *twice = SIZED(tnp_upscale_attr, .width = 8, .height = 6);
+    const shape_case cases[] = {
+        { TNP_OP_POOL_2D, &two, { "F32 {9, 7, 4}" }, "F32 {4, 3, 4}", 0, 0, { 0 } },
+        { TNP_OP_POOL_2D,
+          &edges,
+          { "F16 {9, 7, 4, 2 of n}" },
+          "F16 {5, 4, 4, 2 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_POOL_2D, &edges, { "F32 {9}" }, "F32 {5, 1}", 0, 0, { 0 } },
+        { TNP_OP_POOL_2D,
+          SIZED(tnp_pool_attr, .kernel = { 1, 3 }, .stride = { 1, 1 }, .before = { 0, 2 },
+                .after = { 0, 2 }),
+          { "F32 {9}" },
+          "F32 {9, 3}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_POOL_2D, &two, { "F32 {9}" }, NULL, TN_E_SHAPE, "does not fit into dim 1", { 0 } },
+        { TNP_OP_POOL_2D, &edges, { "F32 {0, 7}" }, NULL, TN_E_SHAPE, "into dim 0 of 0", { 0 } },
+        { TNP_OP_POOL_2D,
+          &unknown,
+          { "F32 {9, 7}" },
+          NULL,
+          TN_E_ARG,
+          "max (0) or mean (1)",
+          { 0 } },
+        { TNP_OP_POOL_2D, &still, { "F32 {9, 7}" }, NULL, TN_E_SHAPE, "does not fit", { 0 } },
+        { TNP_OP_POOL_2D,
+          &thick,
+          { "F32 {9, 7}" },
+          NULL,
+          TN_E_ARG,
+          "below its kernel of 2",
+          { 0 } },
+        { TNP_OP_POOL_2D,
+          &two,
+          { "F32 {9, 7 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 1 of x has an extent",
+          { 0 } },
+        { TNP_OP_POOL_2D, &two, { "I32 {9, 7}" }, NULL, TN_E_DTYPE, "x must be", { 1, 0 } },
+        { TNP_OP_UPSCALE, twice, { "F32 {4, 3, 2}" }, "F32 {8, 6, 2}", 0, 0, { 0 } },
+        { TNP_OP_UPSCALE, twice, { "F16 {4}" }, "F16 {8, 6}", 0, 0, { 0 } },
+        { TNP_OP_UPSCALE, twice, { "F32 {4, 3, 2 of n}" }, "F32 {8, 6, 2 of n}", 0, 0, { 0 } },
+        { TNP_OP_UPSCALE, twice, { "F32 {0, 3}" }, NULL, TN_E_ARG, "sizes at least 1", { 0 } },
+        { TNP_OP_UPSCALE, twice, { "F32 {4 of n}" }, NULL, TN_E_SHAPE, "has an extent", { 0 } },
+        { TNP_OP_UPSCALE,
+          SIZED(tnp_upscale_attr, .mode = 2, .width = 8, .height = 6),
+          { "F32 {4}" },
+          NULL,
+          TN_E_ARG,
+          "the mode is 0 or 1",
+          { 0 } },
+        { TNP_OP_UPSCALE,
+          SIZED(tnp_upscale_attr, .width = 8),
+          { "F32 {4}" },
+          NULL,
+          TN_E_ARG,
+          "sizes at least 1",
+          { 0 } },
+    };
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+static void padding_and_repetition_make_dims_longer(void **state)
+{
+    (void)state;
+    const tnp_pad_attr *pad = SIZED(tnp_pad_attr, .rank = 2, .before = { 1 }, .after = { 2, 3 });
+    const tnp_dims_attr *dims = SIZED(tnp_dims_attr, .rank = 3, .dims = { 8, 3, 2 });
+    const shape_case cases[] = {
+        { TNP_OP_PAD, pad, { "F32 {4, 3}" }, "F32 {7, 6}", 0, 0, { 0 } },
+        { TNP_OP_PAD, pad, { "I8 {4}" }, "I8 {7, 4}", 0, 0, { 0 } },
+        { TNP_OP_PAD, pad, { "BOOL {0, 3}" }, "BOOL {3, 6}", 0, 0, { 0 } },
+        { TNP_OP_PAD,
+          SIZED(tnp_pad_attr, .rank = 2, .before = { 1 }),
+          { "F32 {4, 3 of n}" },
+          "F32 {5, 3 of n}",
+          0,
+          0,
+          { 0 } },
+        { TNP_OP_PAD,
+          pad,
+          { "F32 {4, 3 of n}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 1 of x has an extent",
+          { 0 } },
+        { TNP_OP_PAD, pad, { "F32 {4, 3, 2}" }, NULL, TN_E_ARG, "2 dims are padded of 3", { 0 } },
+        { TNP_OP_PAD,
+          SIZED(tnp_pad_attr, .rank = 1, .before = { -1 }),
+          { "F32 {4}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 cannot be padded by -1 and 0",
+          { 0 } },
+        { TNP_OP_PAD,
+          SIZED(tnp_pad_attr, .rank = 1, .after = { INT64_MAX }),
+          { "I8 {4}" },
+          NULL,
+          TN_E_SHAPE,
+          "cannot be padded",
+          { 0 } },
+        { TNP_OP_PAD, pad, { "Q8_0 {32}" }, NULL, TN_E_DTYPE, "a plain type", { 1, 0 } },
+        { TNP_OP_REPEAT, dims, { "F32 {4, 3}" }, "F32 {8, 3, 2}", 0, 0, { 0 } },
+        { TNP_OP_REPEAT, dims, { "I64 {8, 1, 1}" }, "I64 {8, 3, 2}", 0, 0, { 0 } },
+        { TNP_OP_REPEAT, dims, { "F32 {4, 3 of n}" }, "F32 {8, 3 of n, 2}", 0, 0, { 0 } },
+        { TNP_OP_REPEAT,
+          dims,
+          { "F32 {4 of n, 3}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 of x has an extent",
+          { 0 } },
+        { TNP_OP_REPEAT,
+          dims,
+          { "F32 {3, 3}" },
+          NULL,
+          TN_E_SHAPE,
+          "dim 0 must become a multiple of 3, not 8",
+          { 0 } },
+        { TNP_OP_REPEAT,
+          dims,
+          { "F32 {0, 3}" },
+          NULL,
+          TN_E_SHAPE,
+          "a multiple of 0, not 8",
+          { 0 } },
+        { TNP_OP_REPEAT,
+          dims,
+          { "F32 {8, 3, 2, 1}" },
+          NULL,
+          TN_E_ARG,
+          "3 dims are asked of 4",
+          { 0 } },
+        { TNP_OP_REPEAT, dims, { "Q8_0 {32}" }, NULL, TN_E_DTYPE, "a plain type", { 1, 0 } },
+    };
+    check_shapes(cases, TN_COUNT_OF(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions_slide_a_window),
+        cmocka_unit_test(pooling_and_upscale_change_the_image),
+        cmocka_unit_test(padding_and_repetition_make_dims_longer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
