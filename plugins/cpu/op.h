@@ -41,7 +41,7 @@ typedef struct cpu_job {
 // parts of the output, so that the bits do not depend on their number.
 typedef struct cpu_op {
     tnp_op number;
-    uint32_t phases;                  // run is called for each, with a barrier of all workers between; at most so many
+    uint32_t phases;                  // run is called for each, with a barrier of all workers between
     uint32_t attr_bytes;              // sizeof of the attribute struct known here; 0 = none
     // Why this node cannot be run (static text), or NULL. in[i] and out hold full dims and no data; attr is copied.
     const char *(*refuse)(const cpu_job *node);

@@ -68,13 +68,3 @@ bool tlm_grow(const tn_allocator *allocator, void *array_pointer, size_t *capaci
     *capacity = wanted;
     return true;
 }
-
-void tlm_copy_options(void *to, uint32_t to_bytes, const void *options)
-{
-    uint32_t size = 0;
-    memset(to, 0, to_bytes);
-    if (!options)
-        return;
-    memcpy(&size, options, sizeof size);
-    memcpy(to, options, size < to_bytes ? size : to_bytes);
-}

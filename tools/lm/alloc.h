@@ -18,8 +18,4 @@ void tlm_free(const tn_allocator *allocator, void *pointer);
 bool tlm_grow(const tn_allocator *allocator, void *array_pointer, size_t *capacity, size_t needed,
               size_t bytes);
 
-// Copies the caller's struct, which may be older or newer than this library's, into one of ours;
-// NULL gives zeros.
-void tlm_copy_options(void *to, uint32_t to_bytes, const void *options);
-
 #endif

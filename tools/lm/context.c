@@ -3,6 +3,7 @@
 #include "arch.h"
 
 #include "alloc.h"
+#include "options.h"
 #include "error.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ struct tlm_context {
     uint32_t capacity;      // of the KV cache, in tokens
     uint32_t batch_limit;   // the largest variant
     uint32_t position;      // tokens in it
+    bool is_broken;         // a device failed since the last reset
     bool has_all_logits;
 
     uint32_t variant_count;
@@ -154,15 +156,17 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
                              tn_error *err)
 {
     tlm_context_options given;
-    tlm_copy_options(&given, sizeof given, options);
-    tn_allocator allocator = tlm_allocator(given.allocator);
     *out_context = NULL;
+    tn_status status = tlm_take_options(&given, sizeof given, options, "context", err);
+    if (status != TN_OK)
+        return status;
+    tn_allocator allocator = tlm_allocator(given.allocator);
     tlm_context *c = tlm_alloc(&allocator, 1, sizeof *c);
     if (!c)
         return tlm_fail_memory(err, "the context");
     c->allocator = allocator;
 
-    tn_status status = read_model(c, model, err);
+    status = read_model(c, model, err);
     if (status == TN_OK)
         status = apply_options(c, &given, err);
     if (status == TN_OK)
@@ -250,6 +254,9 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
 {
     tlm_context *c = context;
     *out_logits = NULL;
+    if (c->is_broken)
+        return tlm_fail(err, TN_E_ARG,
+                        "eval: a device failed and the KV cache is lost: reset the context first");
     tn_status status = check_ids(c, ids, count, err);
     if (status != TN_OK)
         return status;
@@ -270,6 +277,7 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
     }
     if (status != TN_OK) {
         c->position = before;
+        c->is_broken = status != TN_E_DATA;   // the device failed: the cache may hold anything
         return status;
     }
     *out_logits = c->logits;
@@ -294,8 +302,10 @@ tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *
 tn_status tlm_context_reset(tlm_context *context, tn_error *err)
 {
     tn_status status = tn_session_reset(context->session, err);
-    if (status == TN_OK)
+    if (status == TN_OK) {
         context->position = 0;
+        context->is_broken = false;
+    }
     return status;
 }
 

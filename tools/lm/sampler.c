@@ -2,6 +2,7 @@
 #include "sampler_steps.h"
 
 #include "alloc.h"
+#include "options.h"
 #include "error.h"
 
 #include <inttypes.h>
@@ -16,17 +17,6 @@ struct tlm_sampler {
     tlm_logit_bias *biases;      // {options.bias_count}, ascending by id
     tlm_history history;         // empty where there are no penalties
 };
-
-void tlm_sampler_defaults(tlm_sampler_options *out_options)
-{
-    *out_options = (tlm_sampler_options){
-        .size = sizeof *out_options,
-        .top_k = 40,
-        .top_p = 0.95f,
-        .min_p = 0.05f,
-        .temperature = 0.8f,
-    };
-}
 
 enum { DEFAULT_PENALTY_TOKENS = 64, MOST_PENALTY_TOKENS = 1 << 20 };
 
@@ -130,11 +120,13 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
     tn_allocator memory = tlm_allocator(allocator);
     *out_sampler = NULL;
     tlm_sampler_defaults(&given);
-    if (options)
-        tlm_copy_options(&given, sizeof given, options);
+    tn_status status = options ? tlm_take_options(&given, sizeof given, options, "sampler", err)
+                               : TN_OK;
+    if (status != TN_OK)
+        return status;
     if (vocabulary < 1)
         return tlm_fail(err, TN_E_ARG, "sampler: a vocabulary of %" PRId32 " tokens", vocabulary);
-    tn_status status = check_options(&given, err);
+    status = check_options(&given, err);
     if (status != TN_OK)
         return status;
     tlm_sampler *s = tlm_alloc(&memory, 1, sizeof *s);

@@ -2,6 +2,7 @@
 #include "tokenizer.h"
 
 #include "alloc.h"
+#include "options.h"
 #include "bpe.h"
 #include "error.h"
 #include "pretokenize.h"
@@ -157,16 +158,18 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
                                tlm_tokenizer **out_tokenizer, tn_error *err)
 {
     tlm_tokenizer_options given;
-    tlm_copy_options(&given, sizeof given, options);
-    tn_allocator allocator = tlm_allocator(given.allocator);
     *out_tokenizer = NULL;
+    tn_status status = tlm_take_options(&given, sizeof given, options, "tokenizer", err);
+    if (status != TN_OK)
+        return status;
+    tn_allocator allocator = tlm_allocator(given.allocator);
     tlm_tokenizer *t = tlm_alloc(&allocator, 1, sizeof *t);
     if (!t)
         return tlm_fail_memory(err, "the tokenizer");
     t->allocator = allocator;
 
     const char *pre = NULL;
-    tn_status status = find_kind(t, model, err);
+    status = find_kind(t, model, err);
     if (status == TN_OK)
         status = tlm_vocabulary_init(&t->vocabulary, model, &allocator, err);
     if (status == TN_OK)

@@ -27,11 +27,11 @@
 
 #include "../kernels/blocks.h"
 
-#define ROWS   CPU_PANEL_ROWS
-#define TOKENS 128
-#define PANEL_BLOCKS 32   // along K, a multiple of 8: a panel of Q8_0 is 17 KiB, of Q4_1 10 KiB
+#define ROWS          CPU_PANEL_ROWS
+#define TOKENS        128
+#define PANEL_BLOCKS  32      // along K, a multiple of 8: a panel of Q8_0 is 17 KiB, of Q4_1 10 KiB
 #define OWN_ROW_BYTES 32768   // of a row of activations that a worker may prepare for itself
-#define FEW_TOKENS 6      // up to here F16 is decoded in the kernel, once for 3 tokens, not before
+#define FEW_TOKENS    6   // up to here F16 is decoded in the kernel, once for 3 tokens, not before
 
 // A dtype of weights with kernels of its own.
 typedef struct integer_way {
@@ -329,7 +329,6 @@ static void run_matmul(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t w
 }
 
 const cpu_op cpu_matmul_ops[] = {
-    { TNP_OP_MATMUL, 2, 0, refuse_matmul, scratch_of_matmul, run_matmul,
-      phases_of_matmul },
+    { TNP_OP_MATMUL, 2, 0, refuse_matmul, scratch_of_matmul, run_matmul, phases_of_matmul },
     { 0 },
 };

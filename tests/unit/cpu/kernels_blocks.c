@@ -1,6 +1,6 @@
 // kernels_blocks.c: block types: decoding against the data of tests/data/quant, products in
-// integers against the decoded blocks, the levels against each other, and the two ops that weights
-// meet. Arrays are allocated exactly.
+// integers against the decoded blocks, the levels against each other, and the ops that take
+// every type. Arrays are allocated exactly.
 #include "ops_support.h"
 
 #include <math.h>
@@ -356,8 +356,8 @@ static void the_largest_products_do_not_overflow(void **state)
             }
 }
 
-// matmul and get_rows as ops: a table of `type` of TABLE rows, decoded by the plain kernel.
-enum { K = 512, TABLE = 20, TOKENS = 3 };
+// get_rows, convert and matmul as ops: a table of `type` of TABLE rows, decoded by the plain kernel.
+enum { K = 1280, TABLE = 20, TOKENS = 3 };
 
 static cpu_tensor tensor(tnp_dtype dtype, void *data, int64_t width, int64_t rows)
 {
@@ -371,13 +371,13 @@ static cpu_tensor tensor(tnp_dtype dtype, void *data, int64_t width, int64_t row
     return t;
 }
 
-static void run_job(op_run *run, tnp_op number)
+static void run_job(op_run *run, tnp_op number, uint32_t inputs)
 {
     const char *refusal;
 
     run->op = cpu_op_find(number);
     run->job.op = number;
-    run->job.input_count = 2;
+    run->job.input_count = inputs;
     run->job.options = &run->options;
     refusal = run->op->refuse(&run->job);
     if (refusal)
@@ -412,6 +412,28 @@ static float *make_table(const way *w, const way *plain, product *p)
     return decoded;
 }
 
+// As one row, which workers share.
+static void a_row_of_every_type_is_converted(void **state)
+{
+    (void)state;
+    for (uint32_t l = 0; test_level(l); l++)
+        for (int type = 0; type < DECODED_TYPES; type++) {
+            way w = way_of(test_level(l), type), plain = way_of(test_level(0), type);
+            product p;
+            float *table = make_table(&w, &plain, &p), *got = exact(K * TABLE * sizeof *got);
+            op_run run = { .says = w.name };
+
+            run.job.kernels = test_level(l);
+            run.job.in[0] = tensor(w.dtype, p.w, K * TABLE, 1);
+            run.job.out = tensor(TNP_DTYPE_F32, got, K * TABLE, 1);
+            run_job(&run, TNP_OP_CONVERT, 1);
+            assert_memory_equal(got, table, K * TABLE * sizeof *got);
+            free(table);
+            free(got);
+            free_product(&p);
+        }
+}
+
 static void rows_of_every_type_are_got(void **state)
 {
     (void)state;
@@ -427,7 +449,7 @@ static void rows_of_every_type_are_got(void **state)
             run.job.in[0] = tensor(w.dtype, p.w, K, TABLE);
             run.job.in[1] = tensor(TNP_DTYPE_I32, index, 3, 1);
             run.job.out = tensor(TNP_DTYPE_F32, got, K, 3);
-            run_job(&run, TNP_OP_GET_ROWS);
+            run_job(&run, TNP_OP_GET_ROWS, 2);
             for (int i = 0; i < 3; i++)
                 assert_memory_equal(got + i * K, table + index[i] * K, K * sizeof *got);
             free(table);
@@ -440,7 +462,7 @@ static void rows_of_every_type_are_got(void **state)
 // 32. Rounded activations are off by at most half a step each, 1/254 of the largest of a block.
 static void matmul_takes_every_type(void **state)
 {
-    static const int64_t widths[] = { K, 256 + 64 + 5 };
+    static const int64_t widths[] = { K, 1024 + 64 + 5 };
 
     (void)state;
     for (uint32_t l = 0; test_level(l); l++)
@@ -460,7 +482,7 @@ static void matmul_takes_every_type(void **state)
                 run.job.in[0] = tensor(TNP_DTYPE_F32, x, width, TOKENS);
                 run.job.in[1] = tensor(w.dtype, p.w, K, TABLE);
                 run.job.out = tensor(TNP_DTYPE_F32, got, TABLE, TOKENS);
-                run_job(&run, TNP_OP_MATMUL);
+                run_job(&run, TNP_OP_MATMUL, 2);
                 for (int64_t i = 0; i < TABLE * TOKENS; i++) {
                     const float *row = table + i % TABLE * K, *x_t = x + i / TABLE * width;
                     double want = 0, size = 0, step = w.pack && c < 2 ? 1.0 / 254 : 0;
@@ -475,7 +497,7 @@ static void matmul_takes_every_type(void **state)
                 }
                 run.job.in[0].dims[1] = run.job.out.dims[1] = 1;
                 run.job.out.data = (char *)one;
-                run_job(&run, TNP_OP_MATMUL);
+                run_job(&run, TNP_OP_MATMUL, 2);
                 assert_memory_equal(one, got, sizeof one);
                 free(x);
                 free(got);
@@ -495,6 +517,7 @@ int main(void)
         cmocka_unit_test(one_token_gives_the_bits_of_many),
         cmocka_unit_test(the_largest_products_do_not_overflow),
         cmocka_unit_test(rows_of_every_type_are_got),
+        cmocka_unit_test(a_row_of_every_type_is_converted),
         cmocka_unit_test(matmul_takes_every_type),
     };
 

@@ -14,6 +14,7 @@
 #define TENON_LM_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <tenon/device.h>
 #include <tenon/model.h>
 #include <tenon/session.h>
@@ -157,8 +158,17 @@ typedef struct tlm_sampler_options {
     uint32_t reserved_2;   // 0
 } tlm_sampler_options;
 
-// The defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, seed 0. Sets size. Since 0.1
-TLM_API void tlm_sampler_defaults(tlm_sampler_options *out_options);
+// The defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, seed 0. In the header, so that it
+// sets the struct that the caller was compiled with. Since 0.1
+static inline void tlm_sampler_defaults(tlm_sampler_options *out_options)
+{
+    memset(out_options, 0, sizeof *out_options);
+    out_options->size = sizeof *out_options;
+    out_options->top_k = 40;
+    out_options->top_p = 0.95f;
+    out_options->min_p = 0.05f;
+    out_options->temperature = 0.8f;
+}
 
 // For logits of `vocabulary` tokens. options NULL = defaults; allocator NULL = the C library's.
 // Errors: TN_E_ARG an option outside its range, named; TN_E_HOST_MEMORY. Since 0.1
@@ -220,7 +230,8 @@ TLM_API void tlm_context_destroy(tlm_context *context);
 //   out_logits   F32 {vocabulary} after the last id, with TLM_ALL_LOGITS {vocabulary, count}; lent
 //                until the next call
 // Errors: TN_E_ARG count is 0; TN_E_DATA an id that is no token, or no room in the context: the
-// numbers are told; those of tn_session_run. After an error the position is that from before the
+// numbers are told; those of tn_session_run. When a device failed: TN_E_ARG until
+// tlm_context_reset. After an error the position is that from before the
 // call. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
                                         const float **out_logits, tn_error *err);
