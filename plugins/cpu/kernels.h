@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 // out[i] = f(x[i]); in place. exp, tanh: within 2 and 4 ulp of the exact value, and what is built
-// on them (sigmoid, silu, gelu, swiglu, geglu) within 6 ulp of it, for the arguments as rounded, plus
-// 3e-37: where exp(-x) overflows they give 0.
+// on them (sigmoid, silu, gelu, swiglu, geglu) within 6 ulp of it, for the arguments as rounded,
+// plus 3e-37: where exp(-x) overflows they give 0.
 typedef void cpu_unary_kernel(int64_t n, const float *x, float *out);
 
 // out[i] = f(a[i], b[i]); in place on either

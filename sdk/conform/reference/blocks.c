@@ -1,6 +1,6 @@
 // blocks.c: one element of a block of each block type. The layouts are those of GGUF files of the
-// same name; d and m are halves. "Part" s of a block of 256 are its elements 16 s to 16 s + 15, or, of
-// Q4_K and Q5_K, 32 s to 32 s + 31.
+// same name; d and m are halves. "Part" s of a block of 256 are its elements 16 s to 16 s + 15, or,
+// of Q4_K and Q5_K, 32 s to 32 s + 31.
 #include "reference.h"
 
 typedef const unsigned char *bytes;
@@ -16,7 +16,7 @@ static int nibble(bytes from, int64_t i)
     return i < 16 ? from[i] & 15 : from[i - 16] >> 4;
 }
 
-//   byte 0   scales: a byte for each of 16 parts, the scale in its low half, the minimum in the high
+//   byte 0   scales: a byte for each of 16 parts: the scale in its low half, the minimum above
 //   byte 16  q: 2 bits each. Element 128 h + 32 j + l is in byte 32 h + l, at bit 2 j
 //   byte 80  d, dmin
 static double of_q2_k(bytes block, int64_t i)
@@ -28,9 +28,9 @@ static double of_q2_k(bytes block, int64_t i)
 
 //   byte 0    h: element 32 j + l has its third bit in byte l, at bit j; not set means -4
 //   byte 32   q: the two bits below, as in Q2_K
-//   byte 96   scales of 16 parts, 6 bits each, minus 32: 4 bits as nibbles of 8 bytes, parts 8 to 15
-//             in the high ones; then 4 bytes, in which part s has its two bits above in byte s % 4,
-//             at bit 2 (s / 4)
+//   byte 96   scales of 16 parts, 6 bits each, minus 32: 4 bits as nibbles of 8 bytes, parts 8 to
+//             15 in the high ones; then 4 bytes, in which part s has its two bits above in byte
+//             s % 4, at bit 2 (s / 4)
 //   byte 108  d
 static double of_q3_k(bytes block, int64_t i)
 {
@@ -45,8 +45,8 @@ static double of_q3_k(bytes block, int64_t i)
 
 // Q4_K and Q5_K have 12 bytes of scales and minimums of 8 parts, 6 bits each:
 //   parts 0 to 3   the low 6 bits of bytes s (scale) and s + 4 (minimum)
-//   parts 4 to 7   the low 4 bits in byte s + 4, scale low and minimum high; the 2 bits above them are
-//                  the high ones of bytes s - 4 (scale) and s (minimum)
+//   parts 4 to 7   the low 4 bits in byte s + 4, scale low and minimum high; the 2 bits above them
+//                  are the high ones of bytes s - 4 (scale) and s (minimum)
 static void scale_of_part(bytes from, int64_t s, int *scale, int *minimum)
 {
     if (s < 4) {
@@ -60,7 +60,8 @@ static void scale_of_part(bytes from, int64_t s, int *scale, int *minimum)
 
 //   byte 0   d, dmin, then scales and minimums
 //   byte 16  of Q5_K alone, h: element 32 s + l has its fifth bit in byte l, at bit s
-//   then     q: 4 bits each. Element 64 c + l is the low half of byte 32 c + l, 64 c + 32 + l the high
+//   then     q: 4 bits each. Element 64 c + l is the low half of byte 32 c + l, 64 c + 32 + l its
+//            high half
 static double of_q4_or_q5_k(bytes block, int64_t i, int is_q5)
 {
     bytes q = block + (is_q5 ? 48 : 16) + i / 64 * 32;
