@@ -190,6 +190,15 @@ PY
     fails_with 6 "gemma.gguf: model: architecture 'gemma' is not known" tenon run gemma.gguf a
 }
 
+@test "penalties change the text, the same way every time" {
+    tenon run austen "She was" -n 40 --greedy >plain
+    tenon run austen "She was" -n 40 --greedy --repeat-penalty 1.5 >once
+    tenon run austen "She was" -n 40 --greedy --repeat-penalty 1.5 >twice
+    cmp once twice
+    ! cmp -s plain once
+    fails_with 2 "number" tenon run austen a --repeat-penalty 0
+}
+
 @test "--no-special takes special text of the prompt as text" {
     run --separate-stderr tenon run austen "<|endoftext|>" -n 0 --json --no-special
     [ "$status" -eq 0 ]

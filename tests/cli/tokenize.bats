@@ -52,6 +52,14 @@ PY
     [ "$(json 'o["tokens"].count(0), len(o["tokens"]) > 2')" = "(1, True)" ]
 }
 
+@test "--pre takes another pre-tokenizer, an unknown one is refused" {
+    run --separate-stderr tenon tokenize austen "a1 b" --pre smollm --json
+    [ "$status" -eq 0 ]
+    run --separate-stderr tenon tokenize austen a --pre nonsense
+    [ "$status" -eq 2 ]
+    [[ $stderr == *nonsense* ]]
+}
+
 @test "wrong usage" {
     fails_with 2 "MODEL" tenon tokenize
     fails_with 2 "did you mean '--no-special'" tenon tokenize austen a --nospecial

@@ -28,8 +28,9 @@ int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *give
     int code = cli_open_model(name, &loaded->model);
     if (code == CLI_OK)
         code = cli_start(&given->common, &loaded->runtime);
+    tlm_tokenizer_options how = { .size = sizeof how, .pre = given->pre };
     if (code == CLI_OK &&
-        tlm_tokenizer_create(loaded->model, NULL, &loaded->tokenizer, &err) != TN_OK)
+        tlm_tokenizer_create(loaded->model, &how, &loaded->tokenizer, &err) != TN_OK)
         code = cli_fail_model(name, &err);
     if (code == CLI_OK && *tlm_tokenizer_warning(loaded->tokenizer))
         cli_note("warning: %s: %s", name, tlm_tokenizer_warning(loaded->tokenizer));

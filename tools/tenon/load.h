@@ -12,6 +12,7 @@ typedef struct cli_model_options {
     cli_common common;
     const char *devices;   // "cpu0,cpu1"; NULL = all
     const char *kv_type;   // NULL = f16
+    const char *pre;       // pre-tokenizer; NULL = that of the file
     int64_t ctx;           // 0 = the default
 } cli_model_options;
 
@@ -33,9 +34,17 @@ typedef struct cli_model_options {
           0,                                                                                       \
           1 << 30,                                                                                 \
           "tokens of context (default: the model's, at most 4096)" },                              \
+        { "kv-type",                                                                               \
+          0,                                                                                       \
+          CLI_TEXT,                                                                                \
+          "TYPE",                                                                                  \
+          offsetof(cli_model_options, kv_type),                                                    \
+          0,                                                                                       \
+          0,                                                                                       \
+          "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },                           \
     {                                                                                              \
-        "kv-type", 0, CLI_TEXT, "TYPE", offsetof(cli_model_options, kv_type), 0, 0,                \
-            "f32, f16 or q8_0: how the KV cache is kept (default: f16)"                            \
+        "pre", 0, CLI_TEXT, "NAME", offsetof(cli_model_options, pre), 0, 0,                        \
+            "pre-tokenizer, when the file does not name it or names it wrongly"                    \
     }
 
 typedef struct cli_loaded {

@@ -31,6 +31,12 @@ static const cli_option options[] = {
       "and from this share of the probability (default: 0.95)" },
     { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1,
       "and those this likely relative to the best (default: 0.05)" },
+    { "repeat-penalty", 0, CLI_REAL, "X", offsetof(run_options, repetition), 0.001, 1000,
+      "make tokens of the last 64 less likely by this factor (default: 1)" },
+    { "frequency-penalty", 0, CLI_REAL, "X", offsetof(run_options, frequency), -100, 100,
+      "take X from a token's logit for each time it is among the last 64" },
+    { "presence-penalty", 0, CLI_REAL, "X", offsetof(run_options, presence), -100, 100,
+      "take X once from the logit of a token that is among the last 64" },
     { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15,
       "seed of the sampling (default: random, and printed)" },
     { "explain", 0, CLI_FLAG, NULL, offsetof(run_options, explain), 0, 0,
@@ -119,6 +125,9 @@ static int make_sampler(run_state *state)
     how.top_k = (uint32_t)given->top_k;
     how.top_p = (float)given->top_p;
     how.min_p = (float)given->min_p;
+    how.repetition_penalty = (float)given->repetition;
+    how.frequency_penalty = (float)given->frequency;
+    how.presence_penalty = (float)given->presence;
     how.seed = (uint64_t)given->seed;
     if (given->seed < 0 && getrandom(&how.seed, sizeof how.seed, 0) != sizeof how.seed)
         how.seed = (uint64_t)time(NULL);
@@ -126,9 +135,11 @@ static int make_sampler(run_state *state)
         how.seed &= (UINT64_C(1) << 52) - 1;
     if (given->seed < 0 && how.temperature > 0)
         cli_note("seed %llu", (unsigned long long)how.seed);
-    return tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler, &err) == TN_OK
-               ? CLI_OK
-               : cli_fail_status(&err);
+    tn_status status = tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler,
+                                          &err);
+    if (status == TN_OK)
+        status = tlm_sampler_accept(state->sampler, state->prompt, state->prompt_count, &err);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
 static int prepare(run_state *state, const char *model, const char *prompt)

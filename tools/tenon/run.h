@@ -8,7 +8,7 @@ typedef struct run_options {
     cli_model_options model;
     const char *tokens;
     int64_t max_tokens, top_k, seed;   // seed -1 = random
-    double temperature, top_p, min_p;
+    double temperature, top_p, min_p, repetition, frequency, presence;
     bool greedy, ignore_eos, no_special, explain, json;
 } run_options;
 

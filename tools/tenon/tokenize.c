@@ -8,10 +8,13 @@
 #include "cli.h"
 
 typedef struct tokenize_options {
+    const char *pre;
     bool no_special, json;
 } tokenize_options;
 
 static const cli_option options[] = {
+    { "pre", 0, CLI_TEXT, "NAME", offsetof(tokenize_options, pre), 0, 0,
+      "pre-tokenizer, when the file does not name it or names it wrongly" },
     { "no-special", 0, CLI_FLAG, NULL, offsetof(tokenize_options, no_special), 0, 0,
       "text that looks like a special token is text" },
     { "json", 0, CLI_FLAG, NULL, offsetof(tokenize_options, json), 0, 0, "print JSON" },
@@ -34,7 +37,9 @@ static int tokenize(const char *name, const tn_model *model, const char *text, s
     tlm_tokenizer *tokenizer = NULL;
     int32_t *ids = NULL;
     uint32_t count = 0;
-    tn_status status = tlm_tokenizer_create(model, NULL, &tokenizer, &err);
+    tn_status status = tlm_tokenizer_create(
+        model, &(tlm_tokenizer_options){ .size = sizeof(tlm_tokenizer_options), .pre = given->pre },
+        &tokenizer, &err);
     if (status == TN_OK && *tlm_tokenizer_warning(tokenizer))
         cli_note("warning: %s", tlm_tokenizer_warning(tokenizer));
     if (status == TN_OK)
