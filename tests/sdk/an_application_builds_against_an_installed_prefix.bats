@@ -66,7 +66,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     mkdir -p versions
     printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(versions LANGUAGES NONE)' \
         'find_package(tenon ${WANTED} REQUIRED COMPONENTS ${PARTS})' >versions/CMakeLists.txt
-    wants() { clean cmake -S versions -B versions/build "-DCMAKE_PREFIX_PATH=$PREFIX" "-DWANTED=$1" "-DPARTS=$2"; }
+    wants() { clean cmake -G Ninja -S versions -B versions/build "-DCMAKE_PREFIX_PATH=$PREFIX" "-DWANTED=$1" "-DPARTS=$2"; }
     wants 1.0 "sdk;core;lm"
     run ! wants 2.0 sdk
     run ! wants 1.0 gpu
