@@ -43,27 +43,32 @@ static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last,
                     "no device can be used: no plugin offers one, see tenon plugins --why");
 }
 
-// Every device that is not software; one that cannot be opened is passed over with a warning.
+// Every device that is not software; one that cannot be opened is passed over with a warning. When
+// there are more than a session takes, the CPUs keep their room: what no other takes runs there.
 static tn_status open_default(tn_session *session, tn_error *err)
 {
+    const tni_log *log = tni_runtime_log(session->runtime);
+    uint32_t count = tn_runtime_device_count(session->runtime), cpus_to_come = 0, left_out = 0;
     tn_error last = { TN_OK, "" };
     session->lane_count = 0;
-    for (uint32_t i = 0; i < tn_runtime_device_count(session->runtime); i++) {
+    for (uint32_t i = 0; i < count; i++)
+        cpus_to_come += tn_runtime_device(session->runtime, i)->info.kind == TNP_KIND_CPU;
+    for (uint32_t i = 0; i < count; i++) {
         tn_device *device = tn_runtime_device(session->runtime, i);
+        bool is_cpu = device->info.kind == TNP_KIND_CPU;
         if (device->info.kind == TNP_KIND_SOFTWARE)
             continue;
-        if (session->lane_count == TNI_MAX_PLACES) {
-            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
-                         "%s and what comes after it is not used: a session takes %d devices",
-                         device->name, TNI_MAX_PLACES);
-            break;
-        }
-        if (tni_lane_open(&session->lanes[session->lane_count], device, &last) == TN_OK)
+        cpus_to_come -= is_cpu;
+        if (session->lane_count + (is_cpu ? 0 : cpus_to_come) >= TNI_MAX_PLACES)
+            left_out++;
+        else if (tni_lane_open(&session->lanes[session->lane_count], device, &last) == TN_OK)
             session->lane_count++;
         else
-            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s is not used: %s",
-                         device->name, last.text);
+            tni_log_line(log, TN_LOG_WARNING, "%s is not used: %s", device->name, last.text);
     }
+    if (left_out)
+        tni_log_line(log, TN_LOG_WARNING, "%u devices are not used: a session takes %d", left_out,
+                     TNI_MAX_PLACES);
     return session->lane_count ? TN_OK : fail_no_device(session->runtime, &last, err);
 }
 
