@@ -1,8 +1,9 @@
 // team.h: a pool of threads that run one body together, and a barrier among them.
 //
 // The pool's threads sleep while there is no body. In a barrier a worker spins for a short while
-// and then sleeps, so that more threads than free cores cost little. One body runs at a time;
-// callers from several threads take turns.
+// and then sleeps. Where much of the workers' time is lost that way, because there are fewer free
+// cores than workers, the next bodies get fewer workers for a while (team.c). One body runs at a
+// time; callers from several threads take turns.
 #ifndef TNI_TEAM_H
 #define TNI_TEAM_H
 
@@ -20,8 +21,9 @@ tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_p
 void tni_pool_destroy(tni_pool *pool);             // NULL is fine; ends the threads
 uint32_t tni_pool_threads(const tni_pool *pool);   // the caller counted
 
-// Runs body on min(wanted, threads) threads at the same time, at least one, the caller being worker
-// 0; returns when all have returned. Not from a body. [any]; allocates nothing
+// Runs body on at most min(wanted, threads) threads at the same time, at least one, the caller
+// being worker 0, and `workers` being their number; returns when all have returned. Not from a
+// body. [any]; allocates nothing
 void tni_pool_run(tni_pool *pool, uint32_t wanted,
                   void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers),
                   void *argument);
