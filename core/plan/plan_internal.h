@@ -11,10 +11,8 @@ typedef struct tni_block {
     uint64_t offset;
 } tni_block;
 
-// Largest sum of bytes of blocks that share a step; false: out of memory.
-bool tni_plan_bound(const tni_block *blocks, uint32_t count, tni_arena *arena, uint64_t *out_bytes);
-
-// Sets the offsets: largest first, each at the lowest offset where it fits. false: out of memory.
+// Sets the offsets: largest first, each at the lowest offset where it fits. Quadratic. false: out
+// of memory.
 bool tni_plan_place_greedy(tni_block *blocks, uint32_t count, tni_arena *arena, uint64_t *out_peak);
 
 #endif

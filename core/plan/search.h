@@ -1,0 +1,62 @@
+// search.h: places blocks below a given height, or shows that they do not fit.
+//
+// Time is cut into sections: stretches in which the set of live blocks has no larger neighbour
+// (sections.h). Each section has a floor, below which nothing more is placed; all begin at 0. A
+// valley is a run of sections of one floor between higher ones:
+//
+//   height            ┌───┐
+//     │   ┌───────┐   │   │        floors; section s of the valley V is the one looked at
+//     │   │       │ V │   │
+//     │   │       ├───┤   │
+//     └───┴───────┴─s─┴───┴──► sections
+//
+// What covers s next lies either on this floor, or higher, and then the room up to there is lost
+// in s. So there is one choice for each unplaced block that covers s and fits between the walls,
+// and one for "closed": nothing lies on s at this floor. A valley whose sections are all closed is
+// raised to its lower wall. That is every packing in which each block rests on another or on 0,
+// and any packing can be pushed down into one of these.
+//
+// What makes it fast:
+//   - the section with the fewest choices comes first, over all valleys; none is a dead end;
+//   - `rest` is what still has to be stacked on a section: floor + rest above the limit is a dead
+//     end;
+//   - a raise that buries room in which an unplaced block fits is one too: that block could as well
+//     lie there;
+//   - a dead end goes back to the latest decision that touches the sections it depends on
+//     (conflict-directed backjumping: Prosser, Hybrid algorithms for the constraint satisfaction
+//     problem, 1993), not to the latest one;
+//   - sections of dead ends gain weight and are looked at sooner, and the search begins again with
+//     another order of choices after a number of steps (weights of conflicts: Boussemart et al.,
+//     Boosting systematic search by weighting constraints, 2004).
+//
+// Nothing is recursive. One step costs about the width of a valley.
+#ifndef TNI_PLAN_SEARCH_H
+#define TNI_PLAN_SEARCH_H
+
+#include "plan/sections.h"
+
+typedef enum tni_search_answer {
+    TNI_SEARCH_FOUND,        // offsets are set
+    TNI_SEARCH_IMPOSSIBLE,   // every packing below the limit was ruled out
+    TNI_SEARCH_GAVE_UP,      // the steps ran out
+    TNI_SEARCH_NO_MEMORY
+} tni_search_answer;
+
+typedef struct tni_search tni_search;
+
+// `items` are sorted (tni_sections_make). Everything comes from `allocator`; NULL: no memory.
+tni_search *tni_search_create(const tn_allocator *allocator, const tni_sections *sections);
+void tni_search_destroy(tni_search *search);   // NULL is fine
+
+// Searches from the start, for `steps` decisions at most, which come off *steps; weights are kept
+// from call to call, and `round` chooses the order in which blocks are tried.
+tni_search_answer tni_search_run(tni_search *search, uint64_t limit, uint32_t round,
+                                 uint64_t *steps);
+
+// As above but always finds something: after some dead ends the limit is raised a little.
+// *limit is then what it ended at.
+tni_search_answer tni_search_run_relaxed(tni_search *search, uint64_t *limit);
+
+const uint64_t *tni_search_offsets(const tni_search *search);   // by item, of the latest FOUND
+
+#endif
