@@ -9,7 +9,10 @@
 #include "plan/search_internal.h"
 
 enum {
-    ORDERS = 4,              // ways to rank the items
+    ORDERS = 4,          // ways to rank the items
+    WEIGHT = 16,         // of a dead end
+    FULL_PERCENT = 90,   // of the bound
+    FULL_DEAD_ENDS = 16,
     RELAX_DEAD_ENDS = 256,   // before the limit is raised
     RELAX_PARTS = 1024       // of the limit, by which it is raised
 };
@@ -22,6 +25,18 @@ static void find_reach(tni_search *s)
         const tni_item *it = &s->sections->items[i];
         for (known = known > it->first ? known : it->first; known < it->end; known++)
             s->reach[known] = it->first;
+    }
+}
+
+// Full sections come first: above FULL_PERCENT of the bound the weight grows up to that of
+// FULL_DEAD_ENDS dead ends.
+static void weigh_full_sections(tni_search *s)
+{
+    double bound = (double)s->sections->bound, from = FULL_PERCENT / 100.0;
+    for (uint32_t t = 0; t < s->sections->count; t++) {
+        double part = (double)s->sections->live[t] / bound;
+        if (part > from)
+            s->weight[t] = (uint32_t)(WEIGHT * FULL_DEAD_ENDS * (part - from) / (1 - from));
     }
 }
 
@@ -54,6 +69,7 @@ tni_search *tni_search_create(const tn_allocator *allocator, const tni_sections 
     if (s->rank && s->offsets && s->head && s->next && s->previous && s->reach && s->floor &&
         s->rest && s->is_closed && s->weight && s->runs && s->is_run && s->tree && s->difference) {
         find_reach(s);
+        weigh_full_sections(s);
         return s;
     }
     tni_search_destroy(s);
@@ -236,7 +252,7 @@ static frame *find_culprit(tni_search *s, stretch *conflict)
 static void add_weight(tni_search *s, uint32_t section)
 {
     if (section < s->sections->count && s->weight[section] < UINT32_MAX / 2)
-        s->weight[section] += 16;
+        s->weight[section] += WEIGHT;
 }
 
 // Back to a frame that has a choice left, and takes it. NO_CHOICE: there is none.
