@@ -267,6 +267,18 @@ static tn_status get_f64(const char *call, const tn_model *model, const char *na
     return fail_value(model, key, index, "a number", err);
 }
 
+static tn_status get_bool(const char *call, const tn_model *model, const char *name, bool at,
+                          uint64_t index, bool *out, tn_error *err)
+{
+    const tni_gguf_key *key;
+    tn_status status = find_value(call, model, name, at, index, out, &key, err);
+    if (status != TN_OK)
+        return status;
+    if (tni_gguf_value_bool(key, index, out))
+        return TN_OK;
+    return fail_value(model, key, index, "a truth value", err);
+}
+
 static tn_status get_string(const char *call, const tn_model *model, const char *name, bool at,
                             uint64_t index, const char **out_text, size_t *out_bytes, tn_error *err)
 {
@@ -291,13 +303,7 @@ tn_status tn_model_get_f64(const tn_model *model, const char *name, double *out,
 
 tn_status tn_model_get_bool(const tn_model *model, const char *name, bool *out, tn_error *err)
 {
-    const tni_gguf_key *key;
-    tn_status status = find_value(__func__, model, name, false, 0, out, &key, err);
-    if (status != TN_OK)
-        return status;
-    if (tni_gguf_value_bool(key, 0, out))
-        return TN_OK;
-    return fail_value(model, key, 0, "a truth value", err);
+    return get_bool(__func__, model, name, false, 0, out, err);
 }
 
 tn_status tn_model_get_string(const tn_model *model, const char *name, const char **out_text,
@@ -316,6 +322,12 @@ tn_status tn_model_get_f64_at(const tn_model *model, const char *name, uint64_t 
                               tn_error *err)
 {
     return get_f64(__func__, model, name, true, index, out, err);
+}
+
+tn_status tn_model_get_bool_at(const tn_model *model, const char *name, uint64_t index, bool *out,
+                               tn_error *err)
+{
+    return get_bool(__func__, model, name, true, index, out, err);
 }
 
 tn_status tn_model_get_string_at(const tn_model *model, const char *name, uint64_t index,

@@ -101,6 +101,8 @@ TN_NODISCARD TN_API tn_status tn_model_get_i64_at(const tn_model *model, const c
                                                   uint64_t index, int64_t *out, tn_error *err);
 TN_NODISCARD TN_API tn_status tn_model_get_f64_at(const tn_model *model, const char *name,
                                                   uint64_t index, double *out, tn_error *err);
+TN_NODISCARD TN_API tn_status tn_model_get_bool_at(const tn_model *model, const char *name,
+                                                   uint64_t index, bool *out, tn_error *err);
 TN_NODISCARD TN_API tn_status tn_model_get_string_at(const tn_model *model, const char *name,
                                                      uint64_t index, const char **out_text,
                                                      size_t *out_bytes, tn_error *err);

@@ -93,6 +93,12 @@ static void truth_values_and_strings_do_not_convert(void **state)
     assert_true(truth);
     assert_int_equal(tn_model_get_bool(model, "u8", &truth, &err), TN_E_FILE);
     assert_int_equal(tn_model_get_bool(model, "none", &truth, &err), TN_E_NOT_FOUND);
+    truth = false;
+    assert_int_equal(tn_model_get_bool_at(model, "bool", 0, &truth, &err), TN_OK);
+    assert_true(truth);
+    assert_int_equal(tn_model_get_bool_at(model, "bool", 1, &truth, &err), TN_E_ARG);
+    assert_int_equal(tn_model_get_bool_at(model, "types", 0, &truth, &err), TN_E_FILE);
+    assert_int_equal(tn_model_get_bool_at(model, "none", 0, &truth, &err), TN_E_NOT_FOUND);
 
     const char *text = "default";
     size_t bytes = 7;
