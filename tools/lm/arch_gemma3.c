@@ -18,8 +18,11 @@ static void read(tlm_hparams *hparams, tlm_keys *keys)
         p->attention_scale = 1 / sqrtf((float)p->embedding / (float)p->heads);
 
     p->window = tlm_keys_integer_or(keys, "attention.sliding_window", 1, 1 << 30, 0);
-    p->global_every = tlm_keys_integer_or(keys, "attention.sliding_window_pattern", 1, 1000, 6);
+    if (p->window > 0)
+        tlm_keys_local_layers(keys, "attention.sliding_window_pattern", 6, p->layers, p->is_local);
     p->local_rope_base = (float)tlm_keys_number_or(keys, "rope.freq_base_swa", 1, 1e12, 10000);
+    if (p->yarn_extrapolation > 0)
+        tlm_keys_fail(keys, TN_E_FILE, "gemma3.rope.scaling.type: YaRN is not known here");
     if (tlm_keys_number_or(keys, "attn_logit_softcapping", 0, 1e6, 0) > 0 ||
         tlm_keys_number_or(keys, "final_logit_softcapping", 0, 1e6, 0) > 0)
         tlm_keys_fail(keys, TN_E_FILE,

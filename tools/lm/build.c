@@ -67,7 +67,7 @@ static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot 
                             uint32_t layer)
 {
     const tlm_hparams *p = b->variant->hparams;
-    bool is_local = tlm_hparams_is_local(p, layer);
+    bool is_local = p->is_local[layer];
     int64_t dims[] = { p->head_dim, heads, b->variant->tokens };
     tnp_rope_attr attr = {
         .size = sizeof attr,
@@ -75,6 +75,11 @@ static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot 
         .rot_dims = (uint32_t)p->rot_dims,
         .base = is_local ? p->local_rope_base : p->rope_base,
         .scale = is_local ? 1 : p->rope_scale,
+        .yarn_extrapolation = p->yarn_extrapolation,
+        .yarn_attention = p->yarn_attention,
+        .yarn_beta_fast = p->yarn_beta_fast,
+        .yarn_beta_slow = p->yarn_beta_slow,
+        .yarn_context = p->yarn_context,
     };
     x = tn_graph_reshape(b->graph, x, 3, dims);
     if (has(b, norm, layer))
@@ -111,7 +116,7 @@ static tn_value attend(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, t
         .size = sizeof attr,
         .flags = TNP_ATTENTION_CAUSAL,
         .scale = p->attention_scale,
-        .window = tlm_hparams_is_local(p, layer) ? (uint32_t)p->window : 0,
+        .window = p->is_local[layer] ? (uint32_t)p->window : 0,
     };
     tn_value keys = write_cache(b, "k", layer, k), values = write_cache(b, "v", layer, v);
     tn_value inputs[] = { q, keys, values, b->position };

@@ -107,6 +107,36 @@ const char *tlm_keys_text_or(tlm_keys *keys, const char *name, const char *other
     return status == TN_OK ? text : otherwise;
 }
 
+// One entry of an array of truth values or numbers.
+static bool read_truth_at(tlm_keys *keys, const tn_model_key *key, uint64_t index)
+{
+    bool is_true = false;
+    int64_t number = 0;
+    keys->status = key->element_type == TN_KEY_BOOL
+                       ? tn_model_get_bool_at(keys->model, key->name, index, &is_true, keys->err)
+                       : tn_model_get_i64_at(keys->model, key->name, index, &number, keys->err);
+    return is_true || number != 0;
+}
+
+void tlm_keys_local_layers(tlm_keys *keys, const char *name, int64_t otherwise, int64_t layers,
+                           bool is_local[TLM_MOST_LAYERS])
+{
+    char full[NAME_BYTES];
+    full_name(keys, name, full);
+    tn_model_key key = { .size = sizeof key };
+    bool is_array = keys->status == TN_OK &&
+                    tn_model_find_key(keys->model, full, &key, NULL) == TN_OK &&
+                    key.type == TN_KEY_ARRAY;
+    int64_t every = is_array ? 1 : tlm_keys_integer_or(keys, name, 1, TLM_MOST_LAYERS, otherwise);
+    if (is_array && key.count != (uint64_t)layers)
+        tlm_keys_fail(keys, TN_E_FILE,
+                      "%s has %" PRIu64 " entries, expected %" PRId64 ", one for each layer", full,
+                      key.count, layers);
+    for (int64_t layer = 0; layer < layers && keys->status == TN_OK; layer++)
+        is_local[layer] = is_array ? read_truth_at(keys, &key, (uint64_t)layer)
+                                   : (layer + 1) % every != 0;
+}
+
 // The number of tokens: that of the tokenizer, and vocab_size where the file has no tokenizer.
 static int64_t read_vocabulary(tlm_keys *keys)
 {
@@ -149,6 +179,30 @@ static void read_heads(tlm_hparams *p, tlm_keys *keys)
                       a, value_dim, p->head_dim);
 }
 
+// Peng et al., arXiv:2309.00071, with the betas of its authors; answers the factor by which the
+// context grew. Where the file does not say, cos and sin grow by 0.1 ln(factor) + 1.
+static double read_yarn(tlm_hparams *p, tlm_keys *keys)
+{
+    double factor = tlm_keys_number(keys, "rope.scaling.factor", 1, 1e6);
+    double growth = tlm_keys_number_or(keys, "rope.scaling.attn_factor", 1e-3, 1e3, 1);
+    p->yarn_extrapolation = (float)tlm_keys_number_or(keys, "rope.scaling.yarn_ext_factor", 0, 1,
+                                                      1);
+    p->yarn_attention = (float)(growth * (0.1 * log(factor) + 1));
+    p->yarn_beta_fast = (float)tlm_keys_number_or(keys, "rope.scaling.yarn_beta_fast", 1e-3, 1e6,
+                                                  32);
+    p->yarn_beta_slow = (float)tlm_keys_number_or(keys, "rope.scaling.yarn_beta_slow", 1e-3, 1e6,
+                                                  1);
+    // Programs disagree on what these do to the growth; 1 and 0 leave it alone.
+    (void)tlm_keys_number_or(keys, "rope.scaling.yarn_attn_factor", 1, 1, 1);
+    (void)tlm_keys_number_or(keys, "rope.scaling.yarn_log_multiplier", 0, 0, 0);
+    p->yarn_context = (uint32_t)tlm_keys_integer_or(keys, "rope.scaling.original_context_length", 1,
+                                                    1 << 30, p->context_tokens);
+    if (keys->status == TN_OK && p->rope_base <= 1)
+        tlm_keys_fail(keys, TN_E_FILE, "%s.rope.freq_base is %g, expected more than 1 with YaRN",
+                      keys->architecture, (double)p->rope_base);
+    return factor;
+}
+
 static void read_rope(tlm_hparams *p, tlm_keys *keys)
 {
     const char *a = keys->architecture;
@@ -168,9 +222,11 @@ static void read_rope(tlm_hparams *p, tlm_keys *keys)
         factor = tlm_keys_number_or(keys, "rope.scaling.factor", 1e-3, 1e6, factor);
     else if (strcmp(scaling, "none") == 0)
         factor = 1;
+    else if (strcmp(scaling, "yarn") == 0)
+        factor = read_yarn(p, keys);
     else
-        tlm_keys_fail(keys, TN_E_FILE, "%s.rope.scaling.type is '%.40s', expected none or linear",
-                      a, scaling);
+        tlm_keys_fail(keys, TN_E_FILE,
+                      "%s.rope.scaling.type is '%.40s', expected none, linear or yarn", a, scaling);
     p->rope_scale = (float)(1 / factor);
     p->rope_layout = TNP_ROPE_NORMAL;
 }
@@ -182,7 +238,7 @@ void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
     p->vocabulary = read_vocabulary(keys);
     p->context_tokens = tlm_keys_integer(keys, "context_length", 1, 1 << 30);
     p->embedding = tlm_keys_integer(keys, "embedding_length", 1, 1 << 20);
-    p->layers = tlm_keys_integer(keys, "block_count", 1, 1000);
+    p->layers = tlm_keys_integer(keys, "block_count", 1, TLM_MOST_LAYERS);
     p->feed_forward = tlm_keys_integer(keys, "feed_forward_length", 1, 1 << 24);
     p->rms_eps = (float)tlm_keys_number(keys, "attention.layer_norm_rms_epsilon", 0, 1);
     read_heads(p, keys);
@@ -192,9 +248,4 @@ void tlm_hparams_read(tlm_hparams *hparams, tlm_keys *keys)
     if (tlm_keys_integer_or(keys, "expert_count", 0, 1 << 20, 0) > 0)
         tlm_keys_fail(keys, TN_E_FILE, "%s.expert_count: mixtures of experts are not known",
                       keys->architecture);
-}
-
-bool tlm_hparams_is_local(const tlm_hparams *hparams, uint32_t layer)
-{
-    return hparams->window > 0 && (layer + 1) % (uint32_t)hparams->global_every != 0;
 }

@@ -4,6 +4,8 @@
 
 #include <tenon/lm.h>
 
+enum { TLM_MOST_LAYERS = 1000 };
+
 // Letters: E embedding, L layers, H heads, G key heads, D head_dim, F feed_forward, V vocabulary.
 typedef struct tlm_hparams {
     int64_t context_tokens;   // what the model was trained for
@@ -17,18 +19,21 @@ typedef struct tlm_hparams {
     float rms_eps;
     uint32_t rope_layout;   // TNP_ROPE_…
     float rope_base;
-    float rope_scale;        // of positions
+    float rope_scale;   // of positions
+
+    // YaRN, as in tnp_rope_attr; yarn_extrapolation 0: none.
+    float yarn_extrapolation, yarn_attention, yarn_beta_fast, yarn_beta_slow;
+    uint32_t yarn_context;
+
     float attention_scale;   // of the scores
     float embedding_scale;   // 1 = none
 
     // A local layer sees only the last `window` tokens, its own included, and turns by
-    // local_rope_base without scale. 0: all layers see all tokens.
+    // local_rope_base without scale.
+    bool is_local[TLM_MOST_LAYERS];
     int64_t window;
-    int64_t global_every;   // the last of each so many layers is not local
     float local_rope_base;
 } tlm_hparams;
-
-bool tlm_hparams_is_local(const tlm_hparams *hparams, uint32_t layer);
 
 // Reads the keys "<architecture>.<name>" of a model, each within its bounds. The first error
 // sticks: what is read after it is the lower bound, and `status` tells.
@@ -45,6 +50,11 @@ int64_t tlm_keys_integer_or(tlm_keys *keys, const char *name, int64_t low, int64
 double tlm_keys_number(tlm_keys *keys, const char *name, double low, double high);
 double tlm_keys_number_or(tlm_keys *keys, const char *name, double low, double high,
                           double otherwise);
+
+// Which layers are local: by an array with a truth value, or a number that is 0 or not, for each
+// layer; by a number n, all but the last of each n; without the key as with `otherwise`.
+void tlm_keys_local_layers(tlm_keys *keys, const char *name, int64_t otherwise, int64_t layers,
+                           bool is_local[TLM_MOST_LAYERS]);
 
 // The text of a key, or `otherwise`.
 const char *tlm_keys_text_or(tlm_keys *keys, const char *name, const char *otherwise);

@@ -32,19 +32,33 @@ CONTEXT, VOCABULARY, EPS = 128, 72, 1e-5
 
 # E embedding, L layers, H heads, G key heads, D head size, F feed-forward.
 MODELS = {
-    # Every bias that a llama file may have, partial rotation, a factor for
-    # each frequency, positions scaled, an output matrix of its own.
+    # Every bias that a llama file may have, a factor for each frequency,
+    # positions scaled, an output matrix of its own: with the first 8 elements
+    # of a head rotated, and with all.
     "llama": dict(architecture="llama", seed=1, E=40, L=2, H=4, G=2, D=16, F=56,
                   biases=("attn_q", "attn_k", "attn_v", "attn_output",
                           "ffn_gate", "ffn_up", "ffn_down"),
                   rot=8, base=500000.0, factor=2.0, rope_freqs=True, output=True),
+    "llama_full": dict(architecture="llama", seed=5, E=40, L=2, H=4, G=2, D=16, F=56,
+                       biases=("attn_q", "attn_k", "attn_v", "attn_output",
+                               "ffn_gate", "ffn_up", "ffn_down"),
+                       base=500000.0, factor=2.0, rope_freqs=True, output=True),
+    # Nothing that the file may leave out: as many key heads as heads, of E / H.
+    "llama_plain": dict(architecture="llama", seed=6, E=40, L=2, H=4, G=4, D=10, F=56),
     "qwen2": dict(architecture="qwen2", seed=2, E=48, L=2, H=6, G=2, D=8, F=64,
                   biases=("attn_q", "attn_k", "attn_v"), base=1e6),
     "qwen3": dict(architecture="qwen3", seed=3, E=40, L=2, H=4, G=2, D=16, F=56,
                   qk_norm=True, base=1e6),
+    # YaRN: of 16 pairs the first 5 turn as they are, the last 4 a quarter as far.
+    "qwen3_yarn": dict(architecture="qwen3", seed=7, E=40, L=2, H=2, G=1, D=32, F=56,
+                       qk_norm=True, base=10000.0, yarn=4.0, first_context=4096),
     # The sixth layer is global, its positions scaled; the others see 6 tokens.
     "gemma3": dict(architecture="gemma3", seed=4, E=24, L=7, H=2, G=1, D=16, F=40,
                    qk_norm=True, post_norm=True, base=1e6, factor=8.0, window=6),
+    # Which layers are local is listed.
+    "gemma3_listed": dict(architecture="gemma3", seed=8, E=24, L=4, H=2, G=1, D=16, F=40,
+                          qk_norm=True, post_norm=True, base=1e6, window=6,
+                          local=(True, False, False, True)),
 }
 
 
@@ -93,30 +107,39 @@ def make_weights(m):
     return weights
 
 
-def write_model(m, path):
+def write_model(m, path, matrices=np.float16):
+    """matrices: what they are kept as; their numbers fit into half precision."""
     a = m["architecture"]
     w = GGUFWriter(path, a)
-    w.add_uint32(f"{a}.context_length", CONTEXT)
+    w.add_uint32(f"{a}.context_length", int(m.get("first_context", CONTEXT) * m.get("yarn", 1)))
     w.add_uint32(f"{a}.vocab_size", VOCABULARY)
     w.add_uint32(f"{a}.embedding_length", m["E"])
     w.add_uint32(f"{a}.block_count", m["L"])
     w.add_uint32(f"{a}.feed_forward_length", m["F"])
     w.add_uint32(f"{a}.attention.head_count", m["H"])
-    w.add_uint32(f"{a}.attention.head_count_kv", m["G"])
+    if m["G"] != m["H"]:
+        w.add_uint32(f"{a}.attention.head_count_kv", m["G"])
     if m["D"] != m["E"] // m["H"]:
         w.add_uint32(f"{a}.attention.key_length", m["D"])
         w.add_uint32(f"{a}.attention.value_length", m["D"])
     w.add_float32(f"{a}.attention.layer_norm_rms_epsilon", EPS)
-    w.add_float32(f"{a}.rope.freq_base", m["base"])
+    if "base" in m:
+        w.add_float32(f"{a}.rope.freq_base", m["base"])
     if "rot" in m:
         w.add_uint32(f"{a}.rope.dimension_count", m["rot"])
     if "factor" in m:
         w.add_string(f"{a}.rope.scaling.type", "linear")
         w.add_float32(f"{a}.rope.scaling.factor", m["factor"])
+    if "yarn" in m:
+        w.add_string(f"{a}.rope.scaling.type", "yarn")
+        w.add_float32(f"{a}.rope.scaling.factor", m["yarn"])
+        w.add_uint32(f"{a}.rope.scaling.original_context_length", m["first_context"])
     if "window" in m:
         w.add_uint32(f"{a}.attention.sliding_window", m["window"])
+    if "local" in m:
+        w.add_array(f"{a}.attention.sliding_window_pattern", m["local"])
     for name, weight in make_weights(m).items():
-        w.add_tensor(name, weight)
+        w.add_tensor(name, weight.astype(matrices) if weight.ndim == 2 else weight)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -125,13 +148,25 @@ def write_model(m, path):
 
 # ------------------------------------------------------------ the answers
 
-def rope(x, positions, base, n_rot, neox, scale, factors):
+def yarn_scales(base, n_rot, factor, first_context):
+    """Of the angles of each pair: 1 for those that turn more than 32 times
+    within the first context, 1 / factor for those that turn less than once."""
+    def pair_that_turns(times):
+        return n_rot * np.log(first_context / (2 * np.pi * times)) / (2 * np.log(base))
+    low = max(np.floor(pair_that_turns(32)), 0)
+    high = min(np.ceil(pair_that_turns(1)), n_rot - 1)
+    share = np.clip((np.arange(n_rot // 2) - low) / max(high - low, 0.001), 0, 1)
+    return share / factor + 1 - share
+
+
+def rope(x, positions, base, n_rot, neox, scales, growth=1.0):
     """Rotate pairs of x (tokens, heads, head_dim): pair i turns by
-    position * scale * base^(-2i/n_rot) / factors[i].  A pair is (2i, 2i+1),
+    position * scales[i] * base^(-2i/n_rot), and grows.  A pair is (2i, 2i+1),
     or (i, i + n_rot/2) with neox."""
     i = np.arange(n_rot // 2, dtype=np.float64)
-    angle = np.outer(positions * scale, base ** (-2.0 * i / n_rot) / factors)
-    cos, sin = np.cos(angle).astype(F32)[:, None, :], np.sin(angle).astype(F32)[:, None, :]
+    angle = np.outer(positions, base ** (-2.0 * i / n_rot) * scales)
+    cos = (np.cos(angle) * growth).astype(F32)[:, None, :]
+    sin = (np.sin(angle) * growth).astype(F32)[:, None, :]
     if neox:
         first, second = slice(0, n_rot // 2), slice(n_rot // 2, n_rot)
     else:
@@ -159,23 +194,26 @@ class Model:
         w = self.weights.get(name + ".weight")
         return x if w is None else rms_norm(x, w, F32(EPS))
 
-    def turned(self, x, layer, is_local):
+    def turned(self, x, is_local):
         m = self.m
-        n_rot = m.get("rot", m["D"])
-        factors = self.weights.get("rope_freqs.weight", np.ones(n_rot // 2))
-        return rope(x, np.arange(len(x)), 10000.0 if is_local else m["base"], n_rot,
-                    neox=m["architecture"] != "llama",
-                    scale=1.0 if is_local else 1 / m.get("factor", 1.0),
-                    factors=factors.astype(np.float64))
+        n_rot, base, growth = m.get("rot", m["D"]), m.get("base", 10000.0), 1.0
+        factors = self.weights.get("rope_freqs.weight", np.ones(n_rot // 2)).astype(np.float64)
+        scales = 1 / factors / m.get("factor", 1.0)
+        if is_local:
+            base, scales = 10000.0, np.ones(n_rot // 2)
+        if "yarn" in m:
+            scales = yarn_scales(base, n_rot, m["yarn"], m["first_context"])
+            growth = 0.1 * np.log(m["yarn"]) + 1
+        return rope(x, np.arange(len(x)), base, n_rot, m["architecture"] != "llama", scales, growth)
 
     def attention(self, x, layer):
         m, p, n = self.m, f"blk.{layer}.", len(x)
-        is_local = "window" in m and (layer + 1) % 6 != 0
+        is_local = "window" in m and (m["local"][layer] if "local" in m else (layer + 1) % 6 != 0)
         q = self.linear(x, p + "attn_q").reshape(n, m["H"], m["D"])
         k = self.linear(x, p + "attn_k").reshape(n, m["G"], m["D"])
         v = self.linear(x, p + "attn_v").reshape(n, m["G"], m["D"])
-        q = self.turned(self.norm(q, p + "attn_q_norm"), layer, is_local)
-        k = self.turned(self.norm(k, p + "attn_k_norm"), layer, is_local)
+        q = self.turned(self.norm(q, p + "attn_q_norm"), is_local)
+        k = self.turned(self.norm(k, p + "attn_k_norm"), is_local)
         distance = np.arange(n)[:, None] - np.arange(n)[None, :]
         hidden = (distance < 0) | (is_local and distance >= m["window"])
         out = np.empty((n, m["H"], m["D"]), F32)

@@ -15,8 +15,10 @@ typedef struct number {
     const char *key;   // without the architecture before it
     bool is_float;
     double value;
-    const char *text;   // not NULL: the key is this text instead
+    const char *text;   // not NULL: the key is this text instead; ARRAY: one value for each layer
 } number;
+
+static const char ARRAY[] = "";
 
 static const number numbers[] = {
     { "context_length", false, 128, NULL },
@@ -82,7 +84,10 @@ static void add_number(gguf_builder *b, const char *architecture, const number *
 {
     char key[64];
     snprintf(key, sizeof key, "%s.%s", architecture, n->key);
-    if (n->text) {
+    if (n->text == ARRAY) {
+        gguf_builder_array(b, key, TN_KEY_U32, 1);
+        gguf_builder_u32(b, (uint32_t)n->value);
+    } else if (n->text) {
         gguf_builder_key_string(b, key, n->text);
     } else if (n->is_float) {
         gguf_builder_key(b, key, TN_KEY_F32);
@@ -220,8 +225,29 @@ static const struct {
     { "more rotated dims than there are", "llama", REPLACED("rope.dimension_count", false, 64),
       "dimension_count is 64" },
     { "a scale of positions that is not known", "llama",
+      { NULL, { "rope.scaling.type", false, 0, "longrope" }, { 0 }, 0, { 0 } },
+      "llama.rope.scaling.type is 'longrope', expected none, linear or yarn" },
+    { "YaRN without a factor", "llama",
       { NULL, { "rope.scaling.type", false, 0, "yarn" }, { 0 }, 0, { 0 } },
-      "llama.rope.scaling.type is 'yarn', expected none or linear" },
+      "no key llama.rope.scaling.factor" },
+    { "YaRN for a shorter context", "llama",
+      { NULL, { "rope.scaling.type", false, 0, "yarn" }, { 0 }, 0,
+        { "rope.scaling.factor", true, 0.5, NULL } },
+      "llama.rope.scaling.factor is 0.5, expected 1" },
+    { "YaRN on layers with windows", "gemma3",
+      { NULL, { "rope.scaling.type", false, 0, "yarn" }, { 0 }, 0,
+        { "rope.scaling.factor", true, 4, NULL } },
+      "YaRN is not known here" },
+    { "heads that differ from layer to layer", "llama",
+      { "attention.head_count", { "attention.head_count", false, 2, ARRAY }, { 0 }, 0, { 0 } },
+      "'llama.attention.head_count' is an array of U32, a single value was expected" },
+    { "key heads that do", "llama",
+      { "attention.head_count_kv", { "attention.head_count_kv", false, 1, ARRAY }, { 0 }, 0,
+        { 0 } },
+      "'llama.attention.head_count_kv' is an array" },
+    { "feed-forwards that do", "llama",
+      { "feed_forward_length", { "feed_forward_length", false, 96, ARRAY }, { 0 }, 0, { 0 } },
+      "'llama.feed_forward_length' is an array" },
     { "linear scale without a factor", "llama",
       { NULL, { "rope.scaling.type", false, 0, "linear" }, { 0 }, 0, { 0 } },
       "no key llama.rope.scaling.factor" },
@@ -259,6 +285,10 @@ static const struct {
       "gemma3.attention.sliding_window" },
     { "no layer is global", "gemma3", ADDED("attention.sliding_window_pattern", false, 0),
       "sliding_window_pattern is 0, expected 1" },
+    { "a pattern of too many layers", "gemma3",
+      { "block_count", { "block_count", false, 2, NULL }, { 0 }, 0,
+        { "attention.sliding_window_pattern", false, 1, ARRAY } },
+      "sliding_window_pattern has 1 entries, expected 2, one for each layer" },
     { "a local rope base that is not a number", "gemma3",
       ADDED("rope.freq_base_swa", true, __builtin_nan("")), "gemma3.rope.freq_base_swa is nan" },
     { "logits that are capped", "gemma3", ADDED("final_logit_softcapping", true, 30),
@@ -313,7 +343,7 @@ static void a_right_model_gives_its_numbers(void **state)
     assert_non_null(tlm_weights_at(&w, TLM_FFN_DOWN, 0)->data);
     assert_null(tlm_weights_at(&w, TLM_OUTPUT, 0)->data);
     assert_int_equal(p.rope_layout, TNP_ROPE_NORMAL);
-    assert_false(tlm_hparams_is_local(&p, 0));
+    assert_false(p.is_local[0]);
     tlm_weights_finish(&w);
     tn_model_close(model);
 }
@@ -333,20 +363,49 @@ static void five_layers_of_six_of_gemma3_are_local(void **state)
 {
     (void)state;
     tlm_hparams p;
-    read_numbers("gemma3", &(change){ 0 }, &p);
+    read_numbers("gemma3", &(change)REPLACED("block_count", false, 12), &p);
     assert_int_equal(p.window, 16);
     assert_true(p.local_rope_base == 10000.0f && p.embedding_scale == 8.0f);
     for (uint32_t layer = 0; layer < 12; layer++)
-        assert_int_equal(tlm_hparams_is_local(&p, layer), layer != 5 && layer != 11);
+        assert_int_equal(p.is_local[layer], layer != 5 && layer != 11);
 
     read_numbers("gemma3", &(change)WITHOUT("attention.sliding_window"), &p);
-    assert_false(tlm_hparams_is_local(&p, 0));
-    read_numbers("gemma3", &(change)ADDED("attention.sliding_window_pattern", false, 2), &p);
-    assert_true(tlm_hparams_is_local(&p, 0) && !tlm_hparams_is_local(&p, 1));
+    assert_false(p.is_local[0]);
     change c = REPLACED("block_count", false, 62);   // the model with scores of its own
     c.also = (number){ "attention.key_length", false, 128, NULL };
     read_numbers("gemma3", &c, &p);
     assert_float_equal(p.attention_scale, 1 / sqrtf(32), 1e-6f);   // by E / H, not by D
+}
+
+static void the_local_layers_may_be_listed(void **state)
+{
+    (void)state;
+    tlm_hparams p;
+    change c = REPLACED("block_count", false, 3);
+    c.also = (number){ "attention.sliding_window_pattern", false, 2, NULL };
+    read_numbers("gemma3", &c, &p);
+    assert_true(p.is_local[0] && !p.is_local[1] && p.is_local[2]);
+    read_numbers("gemma3",
+                 &(change){ .number = { "attention.sliding_window_pattern", false, 0, ARRAY } },
+                 &p);
+    assert_false(p.is_local[0]);
+    read_numbers("gemma3",
+                 &(change){ .number = { "attention.sliding_window_pattern", false, 1, ARRAY } },
+                 &p);
+    assert_true(p.is_local[0]);
+}
+
+static void yarn_is_read_with_its_defaults(void **state)
+{
+    (void)state;
+    tlm_hparams p;
+    read_numbers("qwen2",
+                 &(change){ .number = { "rope.scaling.type", false, 0, "yarn" },
+                            .also = { "rope.scaling.factor", true, 4, NULL } },
+                 &p);
+    assert_true(p.rope_scale == 0.25f && p.yarn_extrapolation == 1);
+    assert_true(p.yarn_beta_fast == 32 && p.yarn_beta_slow == 1 && p.yarn_context == 128);
+    assert_float_equal(p.yarn_attention, 1 + 0.1f * logf(4), 1e-6f);
 }
 
 static void old_files_give_the_scale_of_positions_alone(void **state)
@@ -439,6 +498,8 @@ int main(void)
         cmocka_unit_test(broken_models_are_refused_in_words),
         cmocka_unit_test(a_right_model_gives_its_numbers),
         cmocka_unit_test(five_layers_of_six_of_gemma3_are_local),
+        cmocka_unit_test(the_local_layers_may_be_listed),
+        cmocka_unit_test(yarn_is_read_with_its_defaults),
         cmocka_unit_test(old_files_give_the_scale_of_positions_alone),
         cmocka_unit_test(every_variant_becomes_a_graph),
         cmocka_unit_test(optional_tensors_have_a_place),
