@@ -19,7 +19,7 @@
 enum { MOST_MERGES = 1 << 26 };
 
 typedef struct merge {
-    int32_t left, right;   // left TLM_NO_TOKEN: a free place of the table
+    int32_t left, right;
     int32_t made;
     uint32_t rank;   // its place in the file: lower goes first
 } merge;
@@ -32,33 +32,52 @@ typedef struct bpe {
     uint32_t longest_token;
     int32_t byte_ids[256];   // of the token that is this byte; else the unknown token; else
                              // TLM_NO_TOKEN, and the byte is lost
-    merge *merges;           // hash table with open addressing, at most half full
-    uint32_t merge_mask;
+    merge *merges;           // by left, right and rank
+    uint32_t *firsts;        // {tokens + 1}: the merges of a left id begin at firsts[id]
 } bpe;
 
 // ------------------------------------------------------------------------------------------ merges
 
-static uint32_t merge_slot(const bpe *b, int32_t left, int32_t right)
-{
-    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
-    uint32_t slot = (uint32_t)(hash >> 32) & b->merge_mask;
-    while (b->merges[slot].left != TLM_NO_TOKEN &&
-           (b->merges[slot].left != left || b->merges[slot].right != right))
-        slot = (slot + 1) & b->merge_mask;
-    return slot;
-}
-
+// The first by rank of those of a pair. A search by halves among the merges of the left id: no file
+// can make it slow.
 static const merge *find_merge(const bpe *b, int32_t left, int32_t right)
 {
-    const merge *found = &b->merges[merge_slot(b, left, right)];
-    return found->left == TLM_NO_TOKEN ? NULL : found;
+    uint32_t from = b->firsts[left], end = b->firsts[left + 1], to = end;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (b->merges[middle].right < right)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < end && b->merges[from].right == right ? &b->merges[from] : NULL;
+}
+
+// Orders merges by one of their ids, those of one id as they stood.
+static void distribute(const merge *from, merge *to, uint32_t count, bool is_by_left,
+                       uint32_t *firsts, int32_t tokens)
+{
+    memset(firsts, 0, ((size_t)tokens + 1) * sizeof *firsts);
+    for (uint32_t i = 0; i < count; i++)
+        firsts[is_by_left ? from[i].left : from[i].right]++;
+    uint32_t begin = 0;
+    for (int32_t id = 0; id <= tokens; id++) {
+        uint32_t next = begin + firsts[id];
+        firsts[id] = begin;
+        begin = next;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        to[firsts[is_by_left ? from[i].left : from[i].right]++] = from[i];
+    memmove(firsts + 1, firsts, (size_t)tokens * sizeof *firsts);   // they point at the ends now
+    firsts[0] = 0;
 }
 
 // "left right": the letters of bytes have no space among them, so the one past the first byte parts
 // the two.
-static tn_status read_merge(bpe *b, const tlm_vocabulary *v, const char *text, size_t bytes,
-                            uint32_t rank, tn_error *err)
+static tn_status read_merge(const bpe *b, const char *text, size_t bytes, uint32_t rank, merge *out,
+                            tn_error *err)
 {
+    const tlm_vocabulary *v = b->vocabulary;
     const char *space = bytes > 1 ? memchr(text + 1, ' ', bytes - 1) : NULL;
     if (!space)
         return tlm_fail(err, TN_E_FILE,
@@ -83,13 +102,11 @@ static tn_status read_merge(bpe *b, const tlm_vocabulary *v, const char *text, s
         return tlm_fail(err, TN_E_FILE, "tokenizer: merge %" PRIu32 " '%.*s' %s that is no token",
                         rank, (int)(bytes < 80 ? bytes : 80), text,
                         made == TLM_NO_TOKEN ? "makes a text" : "joins a text");
-    merge *place = &b->merges[merge_slot(b, left, right)];
-    if (place->left == TLM_NO_TOKEN)   // a merge that is given twice keeps its first rank
-        *place = (merge){ left, right, made, rank };
+    *out = (merge){ left, right, made, rank };
     return TN_OK;
 }
 
-static tn_status read_merges(bpe *b, const tlm_vocabulary *v, const tn_model *model, tn_error *err)
+static tn_status read_merges(bpe *b, const tn_model *model, tn_error *err)
 {
     tn_model_key key = { .size = sizeof key };
     tn_status status = tn_model_find_key(model, MERGES, &key, err);
@@ -104,22 +121,25 @@ static tn_status read_merges(bpe *b, const tlm_vocabulary *v, const tn_model *mo
                         "tokenizer: " MERGES " has %" PRIu64 " entries, expected at most %d",
                         key.count, MOST_MERGES);
 
-    uint32_t capacity = 2;
-    while (capacity < key.count * 2)
-        capacity *= 2;
-    b->merge_mask = capacity - 1;
-    b->merges = tlm_alloc(&b->allocator, capacity, sizeof *b->merges);
-    if (!b->merges)
-        return tlm_fail_memory(err, "the merges");
-    for (uint32_t i = 0; i < capacity; i++)
-        b->merges[i].left = TLM_NO_TOKEN;
-    for (uint32_t rank = 0; rank < key.count && status == TN_OK; rank++) {
+    uint32_t count = (uint32_t)key.count;
+    int32_t tokens = b->vocabulary->count;
+    merge *by_right = tlm_alloc(&b->allocator, count, sizeof *by_right);
+    b->merges = tlm_alloc(&b->allocator, count, sizeof *b->merges);
+    b->firsts = tlm_alloc(&b->allocator, (size_t)tokens + 1, sizeof *b->firsts);
+    if (!by_right || !b->merges || !b->firsts)
+        status = tlm_fail_memory(err, "the merges");
+    for (uint32_t rank = 0; rank < count && status == TN_OK; rank++) {
         const char *text;
         size_t bytes;
         status = tn_model_get_string_at(model, MERGES, rank, &text, &bytes, err);
         if (status == TN_OK)
-            status = read_merge(b, v, text, bytes, rank, err);
+            status = read_merge(b, text, bytes, rank, &b->merges[rank], err);
     }
+    if (status == TN_OK) {
+        distribute(b->merges, by_right, count, false, b->firsts, tokens);
+        distribute(by_right, b->merges, count, true, b->firsts, tokens);
+    }
+    tlm_free(&b->allocator, by_right);
     return status;
 }
 
@@ -196,6 +216,7 @@ static void bpe_destroy(void *state)
     tn_allocator allocator = b->allocator;
     tlm_pretokenizer_destroy(b->pretokenizer);
     tlm_free(&allocator, b->merges);
+    tlm_free(&allocator, b->firsts);
     tlm_free(&allocator, b);
 }
 
@@ -230,7 +251,7 @@ static tn_status bpe_create(const tlm_tokenizer *tokenizer, const tn_model *mode
     if (status == TN_OK)
         status = read_bytes(b, &tokenizer->vocabulary, model, err);
     if (status == TN_OK)
-        status = read_merges(b, &tokenizer->vocabulary, model, err);
+        status = read_merges(b, model, err);
     if (status != TN_OK)
         bpe_destroy(b);
     else

@@ -8,48 +8,11 @@
 #include "alloc.h"
 #include "error.h"
 
-#include <string.h>
-
 static bool is_special(const tlm_token *token)
 {
     return token->bytes > 0 &&
            (token->type == TLM_TOKEN_CONTROL || token->type == TLM_TOKEN_UNKNOWN ||
             token->type == TLM_TOKEN_USER_DEFINED);
-}
-
-static bool is_before(const tlm_vocabulary *v, int32_t a, int32_t b)
-{
-    const tlm_token *x = &v->tokens[a], *y = &v->tokens[b];
-    int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
-    if (order != 0)
-        return order < 0;
-    return x->bytes != y->bytes ? x->bytes < y->bytes : a < b;
-}
-
-// Heap sort: no recursion and no memory, however the file orders its tokens.
-static void sink(const tlm_vocabulary *v, int32_t *ids, uint32_t root, uint32_t count)
-{
-    for (uint32_t child; (child = root * 2 + 1) < count; root = child) {
-        if (child + 1 < count && is_before(v, ids[child], ids[child + 1]))
-            child++;
-        if (!is_before(v, ids[root], ids[child]))
-            return;
-        int32_t swap = ids[root];
-        ids[root] = ids[child];
-        ids[child] = swap;
-    }
-}
-
-static void sort(const tlm_vocabulary *v, int32_t *ids, uint32_t count)
-{
-    for (uint32_t root = count / 2; root-- > 0;)
-        sink(v, ids, root, count);
-    for (uint32_t end = count; end-- > 1;) {
-        int32_t swap = ids[0];
-        ids[0] = ids[end];
-        ids[end] = swap;
-        sink(v, ids, 0, end);
-    }
 }
 
 tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabulary, tn_error *err)
@@ -63,7 +26,7 @@ tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabu
     for (int32_t id = 0; id < vocabulary->count; id++)
         if (is_special(&vocabulary->tokens[id]))
             specials->ids[specials->count++] = id;
-    sort(vocabulary, specials->ids, specials->count);
+    tlm_vocabulary_sort(vocabulary, specials->ids, specials->count);
     return TN_OK;
 }
 

@@ -17,6 +17,8 @@ typedef struct tlm_vocabulary {
     uint32_t slot_mask;   // slots is a hash table with open addressing, at most half full; -1 =
                           // free
     int32_t *slots;
+    int32_t *sorted;   // {count}, by their texts: in place of slots where a file has texts that
+                       // collide too often; else NULL
 } tlm_vocabulary;
 
 // Reads tokenizer.ggml.tokens and .token_type (absent: all tokens are normal). Where two tokens
@@ -27,6 +29,9 @@ void tlm_vocabulary_finish(tlm_vocabulary *vocabulary);   // zeros are fine
 
 // The id of the token that is spelled so; TLM_NO_TOKEN when there is none.
 int32_t tlm_vocabulary_find(const tlm_vocabulary *vocabulary, const char *text, size_t bytes);
+
+// Orders ids by the bytes of their texts, of equal texts the lower id first.
+void tlm_vocabulary_sort(const tlm_vocabulary *vocabulary, int32_t *ids, uint32_t count);
 
 static inline bool tlm_vocabulary_has(const tlm_vocabulary *vocabulary, int32_t id)
 {

@@ -1,7 +1,12 @@
 // Metadata of a tokenizer that is missing, wrong or contradicts itself.
 #include "lm_test.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "alloc.h"
+#include "failing_alloc.h"
+#include "vocabulary.h"
 
 typedef struct broken_case {
     const char *says;
@@ -295,6 +300,100 @@ static void stop_ids_come_from_keys_and_texts(void **state)
     tn_model_close(model);
 }
 
+enum { CROWD = 30000, CROWD_SLOTS = 65536, CROWDED_SLOTS = 1024 };
+
+// Whether the FNV-1a of a text falls among the first slots of a table for CROWD tokens.
+static bool is_crowded(const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return ((hash ^ hash >> 32) & (CROWD_SLOTS - 1)) < CROWDED_SLOTS;
+}
+
+// Tokens "0", "1", …: all of them, or those that are crowded. The last one is the first again.
+static tn_model *open_crowd(bool all_crowded)
+{
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, CROWD);
+    char text[16], first[16] = "";
+    for (uint32_t i = 0, count = 0; count < CROWD - 1; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        if (all_crowded && !is_crowded(text))
+            continue;
+        gguf_builder_string(&b, text);
+        if (count++ == 0)
+            memcpy(first, text, sizeof first);
+    }
+    gguf_builder_string(&b, first);
+    gguf_builder_align(&b, 32);
+    return test_open_built(&b);
+}
+
+static tn_status init_with(const tn_allocator *allocator, void *context)
+{
+    tlm_vocabulary v;
+    tn_error err = { 0 };
+    tn_status status = tlm_vocabulary_init(&v, context, allocator, &err);
+    tlm_vocabulary_finish(&v);
+    return status;
+}
+
+static void texts_that_collide_survive_every_failing_allocation(void **state)
+{
+    (void)state;
+    tn_model *model = open_crowd(true);
+    for_each_failing_allocation(init_with, model);
+    tn_model_close(model);
+}
+
+static void the_first_of_two_equal_merges_counts(void **state)
+{
+    (void)state;
+    static const char *const tokens[] = { "a", "b", "c", "ab", "bc" }, *const merges[] = { "a b",
+                                                                                           "b c",
+                                                                                           "a b" };
+    gguf_builder b;
+    gguf_builder_init(&b, 3);
+    gguf_builder_key_string(&b, "tokenizer.ggml.model", "gpt2");
+    gguf_builder_key_string(&b, "tokenizer.ggml.pre", "gpt-2");
+    gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, COUNT_OF(tokens));
+    for (size_t i = 0; i < COUNT_OF(tokens); i++)
+        gguf_builder_string(&b, tokens[i]);
+    gguf_builder_array(&b, "tokenizer.ggml.merges", TN_KEY_STRING, COUNT_OF(merges));
+    for (size_t i = 0; i < COUNT_OF(merges); i++)
+        gguf_builder_string(&b, merges[i]);
+    gguf_builder_align(&b, 32);
+    tn_model *model = test_open_built(&b);
+    tlm_tokenizer *tokenizer = create(model, NULL);
+    test_expect_ids(tokenizer, "ab before bc", "abc", 3, 0, (const int32_t[]){ 3, 2 }, 2);
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+static void texts_that_collide_are_found_by_halves(void **state)
+{
+    (void)state;
+    for (int all_crowded = 0; all_crowded < 2; all_crowded++) {
+        tn_model *model = open_crowd(all_crowded);
+        tn_allocator allocator = tlm_allocator(NULL);
+        tlm_vocabulary v;
+        tn_error err = { 0 };
+        assert_int_equal(tlm_vocabulary_init(&v, model, &allocator, &err), TN_OK);
+        assert_int_equal(v.sorted != NULL, all_crowded);
+        assert_int_equal(v.slots != NULL, !all_crowded);
+        for (int32_t id = 0; id < CROWD; id++)
+            if (tlm_vocabulary_find(&v, v.tokens[id].text, v.tokens[id].bytes) != id % (CROWD - 1))
+                fail_msg("token %d is not found", id);
+        static const char *const others[] = { "", "1x", "00", "9999999999", "\xFF" };
+        for (size_t i = 0; i < COUNT_OF(others); i++)
+            assert_int_equal(tlm_vocabulary_find(&v, others[i], strlen(others[i])), TLM_NO_TOKEN);
+        tlm_vocabulary_finish(&v);
+        tn_model_close(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +403,9 @@ int main(void)
         cmocka_unit_test(a_word_that_is_a_token_is_taken_whole_where_the_file_says_so),
         cmocka_unit_test(stop_texts_may_be_user_defined),
         cmocka_unit_test(the_lower_of_two_equal_tokens_counts),
+        cmocka_unit_test(the_first_of_two_equal_merges_counts),
+        cmocka_unit_test(texts_that_collide_survive_every_failing_allocation),
+        cmocka_unit_test(texts_that_collide_are_found_by_halves),
         cmocka_unit_test(stop_ids_come_from_keys_and_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
