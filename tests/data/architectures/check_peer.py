@@ -3,9 +3,7 @@
 
     check_peer.py SOURCES BUILD
 
-SOURCES is a checkout of llama.cpp, BUILD the folder it was built in with
-shared libraries (`cmake -B BUILD -DBUILD_SHARED_LIBS=ON SOURCES`); release
-b11434 is known to work.  Needs a C compiler as `cc`, and what make.py needs.
+SOURCES and BUILD as in ../peer.py.  Needs what that and make.py need.
 
 Each NAME.gguf is evaluated twice: as it is, where llama.cpp rounds what meets
 an F16 matrix to half precision, and as a copy with F32 matrices of the same
@@ -24,6 +22,8 @@ import numpy as np
 import make
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from peer import build_program  # noqa: E402
 
 # evaluate MODEL IDS...: logits F32 after each id, on stdout. The models have no
 # tokenizer, which llama.cpp wants to be told.
@@ -73,18 +73,6 @@ int main(int argc, char **argv)
 """
 
 
-def build_program(sources, build, folder):
-    program, source = os.path.join(folder, "evaluate"), os.path.join(folder, "evaluate.c")
-    libraries = os.path.join(build, "bin")
-    with open(source, "w", encoding="ascii") as f:
-        f.write(EVALUATE)
-    subprocess.run(["cc", "-O1", "-o", program, source, f"-I{sources}/include",
-                    f"-I{sources}/ggml/include", f"-L{libraries}", "-lllama", "-lggml",
-                    "-lggml-base", f"-Wl,-rpath,{libraries}",
-                    f"-Wl,-rpath-link,{libraries}"], check=True)
-    return program
-
-
 def evaluate(program, path, ids):
     """Logits (tokens, vocabulary), or None and a line when llama.cpp refuses the model."""
     run = subprocess.run([program, path] + [str(i) for i in ids], capture_output=True)
@@ -125,7 +113,7 @@ def main():
     bounds = (0.02, 0.02, 1e-3, 0.03)
     is_beyond = False
     with tempfile.TemporaryDirectory() as folder:
-        program = build_program(sys.argv[1], sys.argv[2], folder)
+        program = build_program(sys.argv[1], sys.argv[2], folder, EVALUATE)
         for name, m in make.MODELS.items():
             with open(os.path.join(HERE, name + ".json"), encoding="utf-8") as f:
                 golden = json.load(f)

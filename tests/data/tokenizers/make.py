@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Small vocabularies for the ways in which byte-level BPE cuts text into words,
-and the ids that Hugging Face `tokenizers` gives with them.
+and the ids that Hugging Face `tokenizers` gives with them; and one of the kind
+`llama`, with the ids that Google's SentencePiece gives.
 
     make.py [FOLDER] [CASES]
 
 writes FOLDER/NAME.gguf (a vocabulary without a model) and NAME.json for each of
-KINDS (default: beside this file), with CASES random texts each (default 300).
-The format is that of ../golden/README.md.  Needs Python with tokenizers and
-gguf.
+KINDS and for `spm` (default: beside this file), with CASES random texts each
+(default 300).  The format is that of ../golden/README.md; `back` is what the
+ids stand for where that is not the text.  Needs Python with tokenizers,
+sentencepiece and gguf.
 """
+import io
 import json
 import os
 import random
+import re
 import sys
 
+import sentencepiece
 from gguf import GGUFWriter, TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, trainers
 
@@ -143,33 +148,101 @@ def encode(kind, tokenizer, text, parse_special):
     return ([tokenizer.token_to_id(kind["bos"])] if kind["bos"] else []) + ids
 
 
+# ------------------------------------------------------- the kind `llama`
+
+CONTROL, USER = "<|turn|>", "<tag>"
+SPM_PIECES = PIECES + [" ", " ", "    ", "\u2581", "<", "<|turn", "</s>", "<0x0A>", CONTROL, USER]
+SPM_FIXED = FIXED + [
+    "<|turn|> board", "<|turn|>  board", "<|turn|>board<|turn|>", "a<tag>board <tag> b", "<tag>",
+    " <tag>", "<s></s><unk>", "<0x0A><0x00>", "\u2581board \u2581 x", "board\t board   board",
+]
+
+
+def train_spm():
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS.splitlines()), model_writer=model, model_type="bpe",
+        vocab_size=640, byte_fallback=True, normalization_rule_name="identity",
+        remove_extra_whitespaces=False, allow_whitespace_only_pieces=True,
+        control_symbols=[CONTROL], user_defined_symbols=[USER], minloglevel=2)
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def write_spm(spm, path):
+    ids = range(spm.get_piece_size())
+    w = GGUFWriter(path, "llama")
+    w.add_tokenizer_model("llama")
+    w.add_token_list([spm.id_to_piece(i) for i in ids])
+    w.add_token_scores([spm.get_score(i) for i in ids])
+    w.add_token_types([int(TokenType.UNKNOWN if spm.is_unknown(i) else
+                           TokenType.CONTROL if spm.is_control(i) else
+                           TokenType.BYTE if spm.is_byte(i) else
+                           TokenType.USER_DEFINED if spm.id_to_piece(i) == USER else
+                           TokenType.NORMAL) for i in ids])
+    w.add_bos_token_id(spm.bos_id())
+    w.add_eos_token_id(spm.eos_id())
+    w.add_unk_token_id(spm.unk_id())
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def spm_entry(spm, text, parse_special=True):
+    """What is between special tokens is a text of its own for SentencePiece,
+    so each gets its space in front, as other programs for GGUF files do it."""
+    specials = [USER] + ([CONTROL, "<s>", "</s>", "<unk>"] if parse_special else [])
+    ids, back = [spm.bos_id()], ""
+    for part in re.split("(" + "|".join(map(re.escape, specials)) + ")", text):
+        if part in specials:
+            ids.append(spm.piece_to_id(part))
+            back += part
+        elif part:
+            ids += spm.encode(part)
+            back += " " + part.replace("\u2581", " ")
+    return {"text": text, "parse_special": parse_special, "ids": ids, "back": back}
+
+
+def write_answers(name, model, prompts, cases, passages, folder):
+    answers = {"schema_version": 1, "model": model, "prompts": prompts, "tokenizer_cases": cases,
+               "nll": passages}
+    with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as f:
+        text = json.dumps(answers, separators=(",", ":"))
+        f.write(text.replace('{"text"', '\n{"text"') + "\n")
+
+
+def random_texts(name, pieces, count):
+    rng = random.Random(name)
+    return ["".join(rng.choices(pieces, k=rng.randint(2, 12))) for _ in range(count)]
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     case_count = int(sys.argv[2]) if len(sys.argv) > 2 else 300
     for name, kind in KINDS.items():
         tokenizer, texts, merges = train(kind)
         write_vocabulary(kind, texts, merges, tokenizer, os.path.join(folder, name + ".gguf"))
-        rng = random.Random(name)
-        texts = FIXED + ["".join(rng.choices(PIECES, k=rng.randint(2, 12)))
-                         for _ in range(case_count)]
 
         def entry(text, parse_special=True):
             return {"text": text, "parse_special": parse_special,
                     "ids": encode(kind, tokenizer, text, parse_special)}
 
-        cases = [entry(t) for t in texts] + [entry(t, False) for t in FIXED if "<|" in t]
+        texts = FIXED + random_texts(name, PIECES, case_count)
         bos = tokenizer.token_to_id(kind["bos"]) if kind["bos"] else None
-        answers = {
-            "schema_version": 1,
-            "model": {"file": name + ".gguf", "tokenizer": "gpt2", "pre": kind["pre"], "bos": bos,
-                      "stop_ids": [tokenizer.token_to_id(kind["eos"])]},
-            "prompts": [entry(line) for line in CORPUS.splitlines() if line],
-            "tokenizer_cases": cases,
-            "nll": [entry(CORPUS)],
-        }
-        with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as f:
-            text = json.dumps(answers, separators=(",", ":"))
-            f.write(text.replace('{"text"', '\n{"text"') + "\n")
+        write_answers(name, {"file": name + ".gguf", "tokenizer": "gpt2", "pre": kind["pre"],
+                             "bos": bos, "stop_ids": [tokenizer.token_to_id(kind["eos"])]},
+                      [entry(line) for line in CORPUS.splitlines() if line],
+                      [entry(t) for t in texts] + [entry(t, False) for t in FIXED if "<|" in t],
+                      [entry(CORPUS)], folder)
+
+    spm = train_spm()
+    write_spm(spm, os.path.join(folder, "spm.gguf"))
+    texts = SPM_FIXED + random_texts("spm", SPM_PIECES, case_count)
+    write_answers("spm", {"file": "spm.gguf", "tokenizer": "llama", "pre": None,
+                          "bos": spm.bos_id(), "stop_ids": [spm.eos_id()]},
+                  [spm_entry(spm, line) for line in CORPUS.splitlines() if line],
+                  [spm_entry(spm, t, is_parsed) for is_parsed in (True, False) for t in texts],
+                  [spm_entry(spm, CORPUS)], folder)
 
 
 if __name__ == "__main__":
