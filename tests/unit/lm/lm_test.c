@@ -59,6 +59,59 @@ void test_expect_ids(const tlm_tokenizer *t, const char *says, const char *text,
     tlm_ids_free(t, got);
 }
 
+// SplitMix64, as the sampler's.
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static void expect_round_trip(const tlm_tokenizer *t, uint32_t flags, const char *text,
+                              size_t bytes, uint32_t which)
+{
+    int32_t *ids;
+    uint32_t count;
+    tn_error err = { 0 };
+    size_t done = 0, piece_bytes;
+    assert_int_equal(tlm_tokenize(t, text, bytes, flags, &ids, &count, &err), TN_OK);
+    for (uint32_t i = 0; i < count; i++, done += piece_bytes) {
+        const char *piece = tlm_token_text(t, ids[i], &piece_bytes);
+        if (done + piece_bytes > bytes || memcmp(piece, text + done, piece_bytes) != 0)
+            fail_msg("text %u of %zu bytes differs at %zu, token %d", which, bytes, done, ids[i]);
+    }
+    if (done != bytes)
+        fail_msg("text %u of %zu bytes ends at %zu", which, bytes, done);
+    tlm_ids_free(t, ids);
+}
+
+void test_expect_round_trips(const tlm_tokenizer *t, uint32_t flags)
+{
+    enum { TEXTS = 3000, MOST_BYTES = 64 };
+    static const char *const pieces[] = {
+        "a",    "b",        "c",        " ",  "  ",     "\n", "1",
+        "'s",   "\xC3\xA9", "\xE2\x82", "=;", "<|turn", "<",  "\xF0\x9F\x98\x80",
+        "</s>", "<0x0A>",
+    };
+    uint64_t random = 1;
+    for (uint32_t which = 0; which < TEXTS; which++) {
+        char text[MOST_BYTES + 16];
+        size_t bytes = 0, want = next_random(&random) % MOST_BYTES;
+        while (bytes < want) {
+            uint64_t draw = next_random(&random);
+            const char *piece = pieces[draw >> 32 & (COUNT_OF(pieces) - 1)];
+            if (which % 3 == 0 || (which % 3 == 1 && draw % 2)) {
+                text[bytes++] = (char)(draw >> 56);
+            } else {
+                memcpy(text + bytes, piece, strlen(piece));
+                bytes += strlen(piece);
+            }
+        }
+        expect_round_trip(t, flags, text, bytes, which);
+    }
+}
+
 static void add_letter(gguf_builder *b, unsigned byte)
 {
     char letter[2];

@@ -28,6 +28,10 @@ json_t *test_golden(const char *path);
 void test_expect_ids(const tlm_tokenizer *t, const char *says, const char *text, size_t bytes,
                      uint32_t flags, const int32_t *ids, uint32_t count);
 
+// Fails unless a few thousand random texts, of any bytes and of characters, give themselves back
+// when their ids are put together. flags: of tlm_tokenize.
+void test_expect_round_trips(const tlm_tokenizer *t, uint32_t flags);
+
 // A vocabulary for tests: token ids 0 … 255 are the bytes, then merges "a b", "ab c", "  ", and
 // special tokens.
 enum {

@@ -184,6 +184,23 @@ static const struct {
       0,
       4,
       { 1, A, BYTE(0xE6), BYTE(0xBC) } },
+    { "stray continuation bytes are bytes",
+      false,
+      "\x80\xBF"
+      "ab",
+      4,
+      0,
+      4,
+      { 1, BYTE(0x80), BYTE(0xBF), AB } },
+    { "so are overlong forms", false, "\xC0\x80", 2, 0, 3, { 1, BYTE(0xC0), BYTE(0x80) } },
+    { "and surrogates", false, "\xED\xA0\x80", 3, 0, 4, { 1, BYTE(0xED), BYTE(0xA0), BYTE(0x80) } },
+    { "text that looks like a byte is text",
+      false,
+      "<0x0A>",
+      6,
+      0,
+      7,
+      { 1, LESS, BYTE('0'), BYTE('x'), BYTE('0'), BYTE('A'), MORE } },
     { "text behind a broken character is merged",
       false,
       "\xE6"
@@ -227,6 +244,17 @@ static void tokens_are_spaces_and_bytes_again(void **state)
         assert_memory_equal(text, expected[i].text, bytes);
     }
     assert_true(tlm_adds_bos(tokenizer));
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+}
+
+static void any_bytes_come_back(void **state)
+{
+    (void)state;
+    tn_model *model = open_model(true);
+    tlm_tokenizer *tokenizer = create(model);
+    test_expect_round_trips(tokenizer,
+                            TLM_TEXT_CONTINUES | TLM_TEXT_PLAIN);   // without BOS and prefix
     tlm_tokenizer_destroy(tokenizer);
     tn_model_close(model);
 }
@@ -389,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_give_these_ids),
         cmocka_unit_test(tokens_are_spaces_and_bytes_again),
+        cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(it_survives_every_failing_allocation),
         cmocka_unit_test(long_texts_take_near_linear_time),
         cmocka_unit_test(broken_metadata_is_refused_in_words),

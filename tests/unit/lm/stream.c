@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "utf8.h"
+
 #define FFFD "\xEF\xBF\xBD"
 
 static tn_model *model;
@@ -102,6 +104,33 @@ static void tokens_hand_out_whole_characters(void **state)
     tlm_stream_destroy(stream);
 }
 
+// A family of four joined by U+200D, a flag of two letters, a hand with a colour, a heart with a
+// variant, one after the other; a token a byte. Each call hands out one character or nothing.
+static void emoji_in_a_row_come_whole(void **state)
+{
+    (void)state;
+    static const char text[] = "\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9\xE2\x80\x8D"
+                               "\xF0\x9F\x91\xA7\xE2\x80\x8D\xF0\x9F\x91\xA6"
+                               "\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA"
+                               "\xF0\x9F\x91\x8D\xF0\x9F\x8F\xBD"
+                               "\xE2\x9D\xA4\xEF\xB8\x8F!";
+    tlm_stream *stream = create(0);
+    size_t done = 0, bytes, length;
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        const char *out = tlm_stream_push(stream, (unsigned char)text[i], &bytes);
+        assert_memory_equal(out, text + done, bytes);
+        if (bytes > 0) {
+            assert_int_equal(tlm_utf8_next(out, bytes, &length), TLM_UTF8_WHOLE);
+            assert_int_equal(length, bytes);
+        }
+        done += bytes;
+    }
+    assert_int_equal(done, sizeof text - 1);
+    tlm_stream_finish(stream, &bytes);
+    assert_int_equal(bytes, 0);
+    tlm_stream_destroy(stream);
+}
+
 static void raw_hands_out_bytes_at_once(void **state)
 {
     (void)state;
@@ -128,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_hand_out_whole_characters),
+        cmocka_unit_test(emoji_in_a_row_come_whole),
         cmocka_unit_test(raw_hands_out_bytes_at_once),
         cmocka_unit_test(control_tokens_show_when_asked_for),
     };

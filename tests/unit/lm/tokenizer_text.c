@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "pretokenize.h"
+
 static tn_model *model;
 static tlm_tokenizer *tokenizer;
 
@@ -122,8 +124,29 @@ static void long_words_take_near_linear_time(void **state)
     expect_soon(" ", 100000, 50000);
     expect_soon("\xE6\xBC\xA2", 300000, 900000);   // a CJK character
     expect_soon("\x80", 1000000, 1000000);
+    expect_soon("a\x80", 500000, 1000000);
     expect_soon("<", 1000000, 1000000);
     expect_soon("<|im_end|>", 100000, 100000);
+}
+
+// With every way of cutting text into words.
+static void any_bytes_come_back(void **state)
+{
+    (void)state;
+    char names[512], *rest = names, *name;
+    tlm_pretokenizer_names(names, sizeof names);
+    while ((name = strsep(&rest, ", ")) != NULL) {
+        if (!*name)
+            continue;
+        tlm_tokenizer_options options = { .size = sizeof options, .pre = name };
+        tlm_tokenizer *t = NULL;
+        tn_error err = { 0 };
+        if (tlm_tokenizer_create(model, &options, &t, &err) != TN_OK)
+            fail_msg("%s", err.text);
+        test_expect_round_trips(t, 0);
+        test_expect_round_trips(t, TLM_TEXT_PLAIN);
+        tlm_tokenizer_destroy(t);
+    }
 }
 
 static void unknown_flags_are_refused(void **state)
@@ -141,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_give_these_ids),
+        cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(long_words_take_near_linear_time),
         cmocka_unit_test(unknown_flags_are_refused),
     };
