@@ -154,20 +154,7 @@ PY
     ! grep -q "segment.*on cpu0" plan
 }
 
-@test "no locale changes the numbers, and HOME may be missing" {
-    run --separate-stderr env -u HOME LC_ALL=de_DE.UTF-8 "$TENON" run austen "She" -n 4 --temp 0.5 --seed 1 --json
-    [ "$status" -eq 0 ]
-    [ "$(json 'o["schema_version"]')" = 1 ]
-    run --separate-stderr env LC_ALL=C "$TENON" run austen "Ü" -n 2 --greedy
-    [ "$status" -eq 0 ]
-}
-
-@test "a closed pipe ends it quietly, closed standard streams do not crash it" {
-    run --separate-stderr bash -c '"$TENON" run austen She -n 250 --greedy --ignore-eos | head -c 1'
-    [ "$status" -eq 0 ]
-    [ -z "$stderr" ]
-    run --separate-stderr bash -c '"$TENON" run austen She -n 2 --greedy <&-'
-    [ "$status" -eq 0 ]
+@test "a full device: one line" {
     run bash -c '"$TENON" run austen She -n 2 --greedy >/dev/full'
     [ "$status" -eq 7 ]
     [ "${#lines[@]}" -eq 1 ]
@@ -188,15 +175,6 @@ data[at:at + 5] = b"gemma"
 open("gemma.gguf", "wb").write(data)
 PY
     fails_with 6 "gemma.gguf: model: architecture 'gemma' is not known" tenon run gemma.gguf a
-}
-
-@test "penalties change the text, the same way every time" {
-    tenon run austen "She was" -n 40 --greedy >plain
-    tenon run austen "She was" -n 40 --greedy --repeat-penalty 1.5 >once
-    tenon run austen "She was" -n 40 --greedy --repeat-penalty 1.5 >twice
-    cmp once twice
-    ! cmp -s plain once
-    fails_with 2 "number" tenon run austen a --repeat-penalty 0
 }
 
 @test "--no-special takes special text of the prompt as text" {

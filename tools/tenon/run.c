@@ -37,8 +37,12 @@ static const cli_option options[] = {
       "take X from a token's logit for each time it is among the last 64" },
     { "presence-penalty", 0, CLI_REAL, "X", offsetof(run_options, presence), -100, 100,
       "take X once from the logit of a token that is among the last 64" },
+    { "logit-bias", 0, CLI_LIST, "ID=VALUE", offsetof(run_options, biases), 0, 0,
+      "add VALUE to the logit of a token; -inf forbids it; may be repeated" },
     { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15,
       "seed of the sampling (default: random, and printed)" },
+    { "raw", 0, CLI_FLAG, NULL, offsetof(run_options, raw), 0, 0,
+      "print the tokens' bytes as they are, also within a character" },
     { "explain", 0, CLI_FLAG, NULL, offsetof(run_options, explain), 0, 0,
       "print the plan on stderr: segments, copies, memory" },
     { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0,
@@ -133,6 +137,8 @@ static int make_sampler(run_state *state)
         how.seed = (uint64_t)time(NULL);
     if (given->seed < 0)   // --seed takes it again
         how.seed &= (UINT64_C(1) << 52) - 1;
+    how.biases = state->biases;
+    how.bias_count = given->biases.count;
     if (given->seed < 0 && how.temperature > 0)
         cli_note("seed %llu", (unsigned long long)how.seed);
     tn_status status = tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler,
@@ -148,8 +154,12 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     tn_error err = { 0 };
     if (given->tokens && prompt)
         return cli_fail(CLI_USAGE, "run: a prompt and --tokens are given, take one");
+    if (given->raw && given->json)
+        return cli_fail(CLI_USAGE, "run: --raw and --json are given, take one: JSON is UTF-8");
     double begin = now_ms();
-    int code = cli_load(&state->loaded, model, &given->model);
+    int code = run_take_biases(&given->biases, &state->biases);
+    if (code == CLI_OK)
+        code = cli_load(&state->loaded, model, &given->model);
     if (code == CLI_OK)
         code = take_prompt(state, prompt);
     if (code == CLI_OK)
@@ -163,7 +173,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     if (code == CLI_OK)
         code = make_sampler(state);
     if (code == CLI_OK &&
-        tlm_stream_create(state->loaded.tokenizer, 0, &state->stream, &err) != TN_OK)
+        tlm_stream_create(state->loaded.tokenizer, given->raw ? TLM_STREAM_RAW : 0, &state->stream,
+                          &err) != TN_OK)
         code = cli_fail_status(&err);
     return code;
 }
@@ -268,6 +279,7 @@ static void release(run_state *state)
     tlm_stream_destroy(state->stream);
     tlm_sampler_destroy(state->sampler);
     cli_unload(&state->loaded);
+    free(state->biases);
     free(state->prompt);
     free(state->tokens);
     free(state->text);
@@ -284,6 +296,7 @@ static int run(int argc, char **argv)
     run_state state = { .given = &given };
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0) {
+        free(given.biases.items);
         cli_common_finish(&given.model.common);
         return code;
     }
@@ -296,6 +309,7 @@ static int run(int argc, char **argv)
         code = printed == CLI_OK ? code : printed;
     }
     release(&state);
+    free(given.biases.items);
     cli_common_finish(&given.model.common);
     int ended = cli_end_output();
     return code == CLI_OK ? ended : code;

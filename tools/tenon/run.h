@@ -1,4 +1,4 @@
-// run.h: shared by run.c and run_json.c.
+// run.h: shared by run.c, run_bias.c and run_json.c.
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -9,12 +9,14 @@ typedef struct run_options {
     const char *tokens;
     int64_t max_tokens, top_k, seed;   // seed -1 = random
     double temperature, top_p, min_p, repetition, frequency, presence;
-    bool greedy, ignore_eos, no_special, explain, json;
+    cli_list biases;   // "ID=VALUE"
+    bool greedy, ignore_eos, no_special, explain, json, raw;
 } run_options;
 
 typedef struct run_state {
     const run_options *given;
     cli_loaded loaded;
+    tlm_logit_bias *biases;
     tlm_sampler *sampler;
     tlm_stream *stream;
     int32_t *prompt;
@@ -28,6 +30,10 @@ typedef struct run_state {
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;
 } run_state;
+
+// The biases of --logit-bias; the ids are checked by the sampler. CLI_OK, or the exit code after a
+// line. *out_biases: to be freed, NULL when none is given.
+int run_take_biases(const cli_list *texts, tlm_logit_bias **out_biases);
 
 int run_print_json(const run_state *state);
 

@@ -41,7 +41,7 @@ static int tokenize(const char *name, const tn_model *model, const char *text, s
         model, &(tlm_tokenizer_options){ .size = sizeof(tlm_tokenizer_options), .pre = given->pre },
         &tokenizer, &err);
     if (status == TN_OK && *tlm_tokenizer_warning(tokenizer))
-        cli_note("warning: %s", tlm_tokenizer_warning(tokenizer));
+        cli_note("warning: %s: %s", name, tlm_tokenizer_warning(tokenizer));
     if (status == TN_OK)
         status = tlm_tokenize(tokenizer, text, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
                               &count, &err);
