@@ -51,7 +51,26 @@ void tlm_candidates_sort(tlm_candidates *candidates)
         tlm_candidates_select(candidates, candidates->count);
 }
 
+// exp(x), x <= 0. C libraries differ in the last bit of theirs, which may decide a draw; this is made
+// of operations whose result IEEE 754 fixes (and built without fused ones), so it is the same
+// everywhere. x = k ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts so that r is exact enough; the
+// series of exp(r) to r^13 / 13!, the first term left out being 2^-61.
+static double exp_of(double x)
+{
+    static const double parts[] = { 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800,
+                                    1.0 / 3628800,    1.0 / 362880,    1.0 / 40320,
+                                    1.0 / 5040,       1.0 / 720,       1.0 / 120,
+                                    1.0 / 24,         1.0 / 6,         1.0 / 2 };
+    if (x < -708)   // below the normal numbers
+        return 0;
+    double k = floor(x * 0x1.71547652b82fep+0 + 0.5);
+    double r = (x - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33, sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        sum = (sum + parts[i]) * r;
+    return ldexp(1 + (r + r * sum), (int)k);
+}
+
 double tlm_candidate_weight(const tlm_candidates *candidates, uint32_t index)
 {
-    return exp((double)candidates->list[index].logit - (double)candidates->list[0].logit);
+    return exp_of((double)candidates->list[index].logit - (double)candidates->list[0].logit);
 }

@@ -8,6 +8,10 @@
 #include "alloc.h"
 #include "error.h"
 
+#include <inttypes.h>
+
+enum { MOST_SPECIAL_BYTES = 1024 };   // what a place of a text may cost; those in use have 50 or so
+
 static bool is_special(const tlm_token *token)
 {
     return token->bytes > 0 &&
@@ -23,9 +27,17 @@ tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabu
     specials->ids = tlm_alloc(&vocabulary->allocator, count, sizeof *specials->ids);
     if (!specials->ids)
         return tlm_fail_memory(err, "the special tokens");
-    for (int32_t id = 0; id < vocabulary->count; id++)
-        if (is_special(&vocabulary->tokens[id]))
-            specials->ids[specials->count++] = id;
+    for (int32_t id = 0; id < vocabulary->count; id++) {
+        const tlm_token *token = &vocabulary->tokens[id];
+        if (!is_special(token))
+            continue;
+        if (token->bytes > MOST_SPECIAL_BYTES)
+            return tlm_fail(err, TN_E_FILE,
+                            "tokenizer: special token %" PRId32 " has %" PRIu32
+                            " bytes, expected at most %d",
+                            id, token->bytes, MOST_SPECIAL_BYTES);
+        specials->ids[specials->count++] = id;
+    }
     tlm_vocabulary_sort(vocabulary, specials->ids, specials->count);
     return TN_OK;
 }

@@ -1,10 +1,16 @@
 // The sampler: greedy, the steps, the draws of a seed, and logits that make no sense.
+//   sampler DRAWS
+// DRAWS: tests/data/sampler/draws.json, which an independent reference made.
 #include "lm_test.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "sampler_steps.h"
+
 enum { VOCABULARY = 1000 };
+
+static const char *draws_path;
 
 // 7919 and 1000 have no common factor: each of 0.00, 0.01 … 9.99 stands once.
 static void fill(float *logits)
@@ -39,57 +45,6 @@ static int32_t sample(tlm_sampler *sampler, const float *logits)
     return id;
 }
 
-// The ids come from sampler_reference.py.
-static const struct {
-    float temperature, top_p, min_p;
-    uint32_t top_k;
-    uint64_t seed;
-    int32_t ids[8];
-} draws[] = {
-    { 0.8f, 0.95f, 0.05f, 40, 0, { 593, 815, 321, 877, 284, 531, 926, 988 } },
-    { 0.8f, 0.95f, 0.05f, 40, 1, { 420, 667, 877, 815, 815, 988, 593, 778 } },
-    { 1.5f, 1, 0, 0, 42, { 163, 667, 729, 544, 926, 263, 877, 682 } },
-    { 2, 0.5f, 0, 0, 7, { 25, 321, 902, 198, 309, 136, 630, 741 } },
-    { 2, 1, 0, 5, 7, { 642, 321, 605, 963, 963, 642, 963, 642 } },
-};
-
-static void a_seed_gives_the_same_ids_everywhere(void **state)
-{
-    (void)state;
-    float logits[VOCABULARY];
-    fill(logits);
-    for (size_t i = 0; i < COUNT_OF(draws); i++) {
-        tlm_sampler *sampler = create(draws[i].temperature, draws[i].top_k, draws[i].top_p,
-                                      draws[i].min_p, draws[i].seed);
-        for (size_t t = 0; t < COUNT_OF(draws[i].ids); t++) {
-            int32_t id = sample(sampler, logits);
-            if (id != draws[i].ids[t])
-                fail_msg("draw %zu of row %zu is %d, expected %d", t, i, id, draws[i].ids[t]);
-        }
-        tlm_sampler_destroy(sampler);
-    }
-}
-
-static const tlm_logit_bias biases[] = { { 321, -INFINITY }, { 7, 8 }, { 0, 9.25f } };
-static const int32_t prompt[] = { 642, 963, 642 };
-
-// Seed 3, top_k 40, top_p 0.95, min_p 0.05, all logits 5 lower. The ids come from
-// sampler_reference.py.
-static const struct {
-    float temperature, repetition, frequency, presence;
-    uint32_t tokens;
-    bool has_biases, has_prompt;
-    int32_t ids[8];
-} penalties[] = {
-    { 0, 1.1f, 0, 0, 64, false, false, { 321, 642, 963, 284, 605, 926, 247, 568 } },
-    { 0, 0, 0.5f, 0, 64, false, false, { 321, 642, 963, 284, 605, 926, 247, 568 } },
-    { 0, 0, 0, 0.02f, 3, false, false, { 321, 642, 963, 321, 321, 642, 963, 321 } },
-    { 0, 2, 0.25f, 1, 4, true, true, { 7, 284, 605, 963, 642, 7, 284, 605 } },
-    { 0.8f, 1.3f, 0, 0, 64, false, true, { 926, 988, 704, 605, 531, 309, 889, 482 } },
-    { 0.8f, 0, 0.7f, 0.3f, 2, true, false, { 7, 383, 99, 7, 284, 741, 7, 593 } },
-    { 1.5f, 0.9f, -0.01f, 0, 64, false, true, { 284, 346, 741, 963, 321, 420, 284, 593 } },
-};
-
 static tlm_sampler *create_by(const tlm_sampler_options *options)
 {
     tlm_sampler *sampler = NULL;
@@ -99,36 +54,92 @@ static tlm_sampler *create_by(const tlm_sampler_options *options)
     return sampler;
 }
 
-static void biases_and_penalties_give_these_ids(void **state)
+static double number_of(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+static void read_options(const json_t *row, tlm_logit_bias *biases, tlm_sampler_options *out)
+{
+    const json_t *list = json_object_get(row, "biases");
+    tlm_sampler_defaults(out);
+    out->temperature = (float)number_of(row, "temperature");
+    out->top_k = (uint32_t)number_of(row, "top_k");
+    out->top_p = (float)number_of(row, "top_p");
+    out->min_p = (float)number_of(row, "min_p");
+    out->seed = (uint64_t)json_integer_value(json_object_get(row, "seed"));
+    out->repetition_penalty = (float)number_of(row, "repetition");
+    out->frequency_penalty = (float)number_of(row, "frequency");
+    out->presence_penalty = (float)number_of(row, "presence");
+    out->penalty_tokens = (uint32_t)number_of(row, "penalty_tokens");
+    out->biases = biases;
+    out->bias_count = (uint32_t)json_array_size(list);
+    for (uint32_t i = 0; i < out->bias_count; i++) {
+        const json_t *pair = json_array_get(list, i), *value = json_array_get(pair, 1);
+        biases[i].id = (int32_t)json_integer_value(json_array_get(pair, 0));
+        biases[i].bias = json_is_null(value) ? -INFINITY : (float)json_number_value(value);
+    }
+}
+
+// As make.py describes them.
+static void fill_logits(const json_t *row, float *logits)
+{
+    uint32_t step = (uint32_t)number_of(row, "step");
+    for (uint32_t i = 0; i < VOCABULARY; i++)
+        logits[i] = (float)(i * 7919 % VOCABULARY / step * step) / 100.0f -
+                    (float)number_of(row, "shift");
+}
+
+static void rows_draw_the_ids_of_the_reference(void **state)
 {
     (void)state;
-    float logits[VOCABULARY];
-    fill(logits);
-    for (uint32_t i = 0; i < VOCABULARY; i++)
-        logits[i] -= 5;
-    for (size_t i = 0; i < COUNT_OF(penalties); i++) {
+    json_t *rows = test_golden(draws_path), *row, *id;
+    size_t r, t;
+    json_array_foreach(rows, r, row)
+    {
+        static tlm_logit_bias biases[VOCABULARY];
+        static float logits[VOCABULARY];
         tlm_sampler_options options;
-        tlm_sampler_defaults(&options);
-        options.temperature = penalties[i].temperature;
-        options.seed = 3;
-        options.repetition_penalty = penalties[i].repetition;
-        options.frequency_penalty = penalties[i].frequency;
-        options.presence_penalty = penalties[i].presence;
-        options.penalty_tokens = penalties[i].tokens;
-        options.biases = penalties[i].has_biases ? biases : NULL;
-        options.bias_count = penalties[i].has_biases ? COUNT_OF(biases) : 0;
-        tlm_sampler *sampler = create_by(&options);
         tn_error err = { 0 };
-        if (penalties[i].has_prompt)
-            assert_int_equal(tlm_sampler_accept(sampler, prompt, COUNT_OF(prompt), &err), TN_OK);
-        for (size_t t = 0; t < COUNT_OF(penalties[i].ids); t++) {
-            int32_t id = sample(sampler, logits);
-            if (id != penalties[i].ids[t])
-                fail_msg("draw %zu of row %zu is %d, expected %d", t, i, id, penalties[i].ids[t]);
+        read_options(row, biases, &options);
+        fill_logits(row, logits);
+        tlm_sampler *sampler = create_by(&options);
+        json_array_foreach(json_object_get(row, "prompt"), t, id)
+        {
+            int32_t seen = (int32_t)json_integer_value(id);
+            assert_int_equal(tlm_sampler_accept(sampler, &seen, 1, &err), TN_OK);
+        }
+        json_array_foreach(json_object_get(row, "ids"), t, id)
+        {
+            int32_t got = sample(sampler, logits);
+            if (got != json_integer_value(id))
+                fail_msg("draw %zu of row %zu is %d, expected %d", t, r, got,
+                         (int)json_integer_value(id));
         }
         tlm_sampler_destroy(sampler);
     }
+    assert_true(r > 0);
+    json_decref(rows);
 }
+
+// The weight is an exp of our own, so that no C library's makes a difference: within a unit or two
+// of the last place of the true one.
+static void weights_are_those_of_exp(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 400000; i++) {
+        tlm_candidate list[] = { { 0, 0 }, { 1, (float)i * -0.00192f } };
+        tlm_candidates c = { list, 2, true };
+        double x = (double)list[1].logit, want = exp(x), got = tlm_candidate_weight(&c, 1);
+        if (!(fabs(got - want) <= 4.5e-16 * want + 1e-307))
+            fail_msg("exp(%.17g) is %.17g, expected %.17g", x, got, want);
+    }
+    tlm_candidate list[] = { { 0, 3e38f }, { 1, -3e38f } };
+    assert_true(tlm_candidate_weight(&(tlm_candidates){ list, 2, true }, 0) == 1);
+    assert_true(tlm_candidate_weight(&(tlm_candidates){ list, 2, true }, 1) == 0);
+}
+
+static const tlm_logit_bias biases[] = { { 321, -INFINITY }, { 7, 8 }, { 0, 9.25f } };
 
 static void biases_that_exclude_all_are_an_error_in_words(void **state)
 {
@@ -333,11 +344,12 @@ static void options_outside_their_range_are_refused(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    draws_path = argc > 1 ? argv[1] : "";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_gives_the_same_ids_everywhere),
-        cmocka_unit_test(biases_and_penalties_give_these_ids),
+        cmocka_unit_test(rows_draw_the_ids_of_the_reference),
+        cmocka_unit_test(weights_are_those_of_exp),
         cmocka_unit_test(biases_that_exclude_all_are_an_error_in_words),
         cmocka_unit_test(penalties_keep_logits_finite),
         cmocka_unit_test(ids_that_are_no_tokens_are_not_accepted),

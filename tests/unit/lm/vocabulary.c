@@ -348,6 +348,36 @@ static void texts_that_collide_survive_every_failing_allocation(void **state)
     tn_model_close(model);
 }
 
+// Each byte of a text may cost as many steps as the longest special token has bytes.
+static void a_special_token_of_many_bytes_is_refused(void **state)
+{
+    (void)state;
+    for (uint32_t bytes = 1024; bytes <= 1025; bytes++) {
+        gguf_builder b;
+        gguf_builder_init(&b, 3);
+        gguf_builder_key_string(&b, "tokenizer.ggml.model", "gpt2");
+        gguf_builder_key_string(&b, "tokenizer.ggml.pre", "gpt-2");
+        gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, 1);
+        gguf_builder_u64(&b, bytes);
+        for (uint32_t i = 0; i < bytes; i++)
+            gguf_builder_u8(&b, 'a');
+        gguf_builder_array(&b, "tokenizer.ggml.token_type", TN_KEY_I32, 1);
+        gguf_builder_u32(&b, TLM_TOKEN_CONTROL);
+        gguf_builder_array(&b, "tokenizer.ggml.merges", TN_KEY_STRING, 0);
+        gguf_builder_align(&b, 32);
+        tn_model *model = test_open_built(&b);
+        tlm_tokenizer *tokenizer = NULL;
+        tn_error err = { 0 };
+        tn_status status = tlm_tokenizer_create(model, NULL, &tokenizer, &err);
+        assert_int_equal(status, bytes == 1024 ? TN_OK : TN_E_FILE);
+        if (status != TN_OK)
+            assert_string_equal(err.text,
+                                "tokenizer: special token 0 has 1025 bytes, expected at most 1024");
+        tlm_tokenizer_destroy(tokenizer);
+        tn_model_close(model);
+    }
+}
+
 static void the_first_of_two_equal_merges_counts(void **state)
 {
     (void)state;
@@ -403,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_word_that_is_a_token_is_taken_whole_where_the_file_says_so),
         cmocka_unit_test(stop_texts_may_be_user_defined),
         cmocka_unit_test(the_lower_of_two_equal_tokens_counts),
+        cmocka_unit_test(a_special_token_of_many_bytes_is_refused),
         cmocka_unit_test(the_first_of_two_equal_merges_counts),
         cmocka_unit_test(texts_that_collide_survive_every_failing_allocation),
         cmocka_unit_test(texts_that_collide_are_found_by_halves),
