@@ -40,6 +40,8 @@ void *tni_alloc_zeroed(const tn_allocator *allocator, size_t count, size_t bytes
     size_t total;
     if (!tni_mul_size(count, bytes, &total))
         return NULL;
+    if (allocator->alloc == c_alloc)   // pages fresh from the system are zero: not touched here
+        return calloc(1, total ? total : 1);
     void *pointer = tni_alloc(allocator, total);
     if (pointer)
         memset(pointer, 0, total);

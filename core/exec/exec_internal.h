@@ -37,9 +37,11 @@ typedef struct tni_state {
     tn_dtype dtype;
     int64_t dims[TN_MAX_DIMS];
     uint64_t bytes;
+    uint32_t rank;
     uint32_t place;   // TNP_NONE: no node touches it
     tnp_buffer *buffer;
-    void *map;
+    void *map;    // NULL when the host cannot read it
+    void *host;   // the host's bytes that buffer was imported from, to be freed; else NULL
 } tni_state;
 
 // Where the bytes of a constant are for one lane.
@@ -101,6 +103,10 @@ void tni_lane_close(tni_lane *lane);   // also half made
 // A buffer of memory 0. out_map: NULL when the host cannot read it. what: for the message.
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                             tnp_buffer **out_buffer, void **out_map, tn_error *err);
+// A buffer of host memory as it is; false: this memory of the device does not take it, or not at
+// this address. flags: TNP_IMPORT_…
+bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
+                     uint64_t bytes, tnp_buffer **out_buffer);
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err);   // and waits
 tn_status tni_lane_wait(tni_lane *lane, tn_error *err);   // for all that was submitted
 // After a failure a semaphore stays failed: waits for what runs and makes a new one. A lost device
@@ -121,6 +127,9 @@ tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled,
                               tn_device *const *devices, tn_error *err);
 tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
+// Zeros from byte `from` of a state to its end.
+tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
+void tni_states_release(tn_session *session);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 

@@ -109,6 +109,33 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
     return TN_OK;
 }
 
+bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
+                     uint64_t bytes, tnp_buffer **out_buffer)
+{
+    uintptr_t address = (uintptr_t)data;
+    tnp_memory_info info = { .size = sizeof info };
+    if (!lane->table->buffer_import ||
+        tni_device_memory(lane->device, memory, &info, NULL) != TN_OK)
+        return false;
+    uint64_t alignment = info.import_alignment_bytes ? info.import_alignment_bytes
+                                                     : 1;   // 0 = not told
+    if (!(info.flags & TNP_MEMORY_IMPORT) || !(info.flags & TNP_MEMORY_BIND) ||
+        address % info.alignment_bytes || address % alignment || bytes % alignment)
+        return false;
+    tnp_error ignored = tni_plugin_error();
+    tnp_import ask = { .size = sizeof ask,
+                       .flags = flags,
+                       .memory = memory,
+                       .kind = TNP_IMPORT_HOST,
+                       .handle = address,
+                       .bytes = bytes };
+    tnp_buffer *made = NULL;
+    if (lane->table->buffer_import(lane->opened, &ask, &made, &ignored) != TNP_OK || !made)
+        return false;
+    *out_buffer = made;
+    return true;
+}
+
 tn_status tni_lane_wait(tni_lane *lane, tn_error *err)
 {
     if (!lane->semaphore)   // no work is ever given to this device

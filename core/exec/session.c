@@ -271,9 +271,7 @@ void tn_session_destroy(tn_session *session)
     for (uint32_t g = 0; g < session->graph_count; g++)
         tni_programs_release(session, &session->graphs[g]);
     tni_weights_release(session);
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].buffer)
-            session->lanes[session->states[i].place].table->buffer_free(session->states[i].buffer);
+    tni_states_release(session);
     for (uint32_t i = 0; i < session->lane_count; i++)
         tni_lane_close(&session->lanes[i]);
     for (uint32_t g = 0; g < session->graph_count; g++)

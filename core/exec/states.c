@@ -2,7 +2,9 @@
 // it, so it lives on one device: the one that the first graph puts it on.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "exec/exec_internal.h"
 
 static tni_state *find_state(tn_session *session, const char *name)
@@ -35,6 +37,7 @@ static tn_status collect(tn_session *session, tni_compiled *compiled, tn_error *
             *state = (tni_state){ .name = value->name,
                                   .dtype = value->dtype,
                                   .bytes = graph->storages[s].bytes,
+                                  .rank = value->rank,
                                   .place = TNP_NONE };
             memcpy(state->dims, value->dims, sizeof state->dims);
         } else if (state->dtype != value->dtype ||
@@ -104,41 +107,96 @@ tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled,
     return status;
 }
 
-static tn_status clear(tn_session *session, tni_state *state, tn_error *err)
+// ------------------------------------------------------------------------------------------- bytes
+
+enum { PIECE_BYTES = 4096, ALIGNMENT = 64 };
+
+// What is zero already is only read: pages that no run has touched stay the system's shared zero
+// page and take no memory.
+static void clear_host(unsigned char *at, uint64_t bytes)
 {
+    static const unsigned char zeros[PIECE_BYTES];
+    for (uint64_t piece; bytes; at += piece, bytes -= piece) {
+        piece = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+        if (memcmp(at, zeros, piece) != 0)
+            memset(at, 0, piece);
+    }
+}
+
+tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err)
+{
+    if (from >= state->bytes)
+        return TN_OK;
     if (state->map) {
-        memset(state->map, 0, state->bytes);
+        clear_host((unsigned char *)state->map + from, state->bytes - from);
         return TN_OK;
     }
-    tnp_copy zeros = {
-        .size = sizeof zeros, .to_buffer = state->buffer, .bytes = state->bytes, .rows = 1
-    };
+    tnp_copy zeros = { .size = sizeof zeros,
+                       .to_buffer = state->buffer,
+                       .to_offset = from,
+                       .bytes = state->bytes - from,
+                       .rows = 1 };
     return tni_lane_copy(&session->lanes[state->place], &zeros, err);
+}
+
+// A device that computes in the host's memory takes zeroed pages of the host: they need no clearing
+// and cost neither time nor memory until a run touches them. false: not here, or no memory.
+static bool allocate_fresh(tn_session *session, tni_state *state)
+{
+    const uint32_t needed = TNP_MEMORY_HOST_VISIBLE | TNP_MEMORY_HOST_CACHED;
+    tni_lane *lane = &session->lanes[state->place];
+    uint64_t alignment = lane->memory.alignment_bytes > ALIGNMENT ? lane->memory.alignment_bytes
+                                                                  : ALIGNMENT;
+    size_t room;
+    if (lane->device->info.kind != TNP_KIND_CPU || (lane->memory.flags & needed) != needed ||
+        (lane->memory.max_buffer_bytes && state->bytes > lane->memory.max_buffer_bytes) ||
+        !tni_add_size(state->bytes, alignment - 1, &room))
+        return false;
+    void *host = tni_alloc_zeroed(&session->arena.allocator, 1, room);
+    if (!host)
+        return false;
+    void *map = (unsigned char *)host + (-(uintptr_t)host & (alignment - 1));
+    if (!tni_lane_import(lane, 0, 0, map, state->bytes, &state->buffer)) {
+        tni_free(&session->arena.allocator, host);
+        return false;
+    }
+    state->host = host;
+    state->map = map;
+    return true;
+}
+
+static tn_status allocate(tn_session *session, tni_state *state, tn_error *err)
+{
+    char what[200];
+    tni_format_text(what, sizeof what, "state '%s'", state->name);
+    tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes, what,
+                                         &state->buffer, &state->map, err);
+    return status == TN_OK ? tni_state_clear(session, state, 0, err) : status;
 }
 
 tn_status tni_states_allocate(tn_session *session, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->state_count; i++) {
-        tni_state *state = &session->states[i];
-        if (state->bytes == 0)
-            continue;
-        char what[200];
-        tni_format_text(what, sizeof what, "state '%s'", state->name);
-        tn_status status = tni_lane_allocate(&session->lanes[state->place], state->bytes, what,
-                                             &state->buffer, &state->map, err);
-        if (status != TN_OK)
-            return status;
-    }
-    return tni_states_clear(session, err);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++)
+        if (session->states[i].bytes && !allocate_fresh(session, &session->states[i]))
+            status = allocate(session, &session->states[i], err);
+    return status;
 }
 
 tn_status tni_states_clear(tn_session *session, tn_error *err)
 {
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++)
+        status = tni_state_clear(session, &session->states[i], 0, err);
+    return status;
+}
+
+void tni_states_release(tn_session *session)
+{
     for (uint32_t i = 0; i < session->state_count; i++) {
-        tn_status status = session->states[i].bytes ? clear(session, &session->states[i], err)
-                                                    : TN_OK;
-        if (status != TN_OK)
-            return status;
+        tni_state *state = &session->states[i];
+        if (state->buffer)
+            session->lanes[state->place].table->buffer_free(state->buffer);
+        tni_free(&session->arena.allocator, state->host);
     }
-    return TN_OK;
 }

@@ -38,34 +38,12 @@ static tni_resident *add_resident(tn_session *session, uint32_t place, const voi
     return r;
 }
 
-// The first memory that takes host memory as it is and can be bound; false: none does, or not at
-// this address.
+// The first memory that takes host memory as it is.
 static bool try_import(tni_lane *lane, const void *data, uint64_t bytes, tnp_buffer **out_buffer)
 {
-    uintptr_t address = (uintptr_t)data;
-    for (uint32_t m = 0; m < lane->device->info.memory_count && lane->table->buffer_import; m++) {
-        tnp_memory_info memory = { .size = sizeof memory };
-        if (tni_device_memory(lane->device, m, &memory, NULL) != TN_OK)
-            continue;
-        uint64_t import_alignment = memory.import_alignment_bytes ? memory.import_alignment_bytes
-                                                                  : 1;   // 0 = not told
-        if (!(memory.flags & TNP_MEMORY_IMPORT) || !(memory.flags & TNP_MEMORY_BIND) ||
-            address % memory.alignment_bytes || address % import_alignment ||
-            bytes % import_alignment)
-            continue;
-        tnp_error ignored = tni_plugin_error();
-        tnp_import ask = { .size = sizeof ask,
-                           .flags = TNP_IMPORT_READ_ONLY,
-                           .memory = m,
-                           .kind = TNP_IMPORT_HOST,
-                           .handle = address,
-                           .bytes = bytes };
-        tnp_buffer *made = NULL;
-        if (lane->table->buffer_import(lane->opened, &ask, &made, &ignored) == TNP_OK && made) {
-            *out_buffer = made;
+    for (uint32_t m = 0; m < lane->device->info.memory_count; m++)
+        if (tni_lane_import(lane, m, TNP_IMPORT_READ_ONLY, data, bytes, out_buffer))
             return true;
-        }
-    }
     return false;
 }
 

@@ -315,7 +315,9 @@ static void any_call_into_a_device_may_fail(void **state)
         int failures = 0, k = 1;
         while (fail_at(k, refused[i / 2], i % 2, &alone, &failures))
             k++;
-        if (failures < 9)   // open, memory, claim, queue, semaphore, buffer, compile, bind, submit
+        // Open, memory, claim, queue, semaphore, compile, bind, submit; without an import or a map
+        // it goes on.
+        if (failures < 8)
             fail_msg("only %d calls failed", failures);
     }
 }

@@ -140,6 +140,49 @@ static void the_plan_is_told_in_words(void **state)
     tn_graph_destroy(graph);
 }
 
+static int64_t resident_anonymous_bytes(void)
+{
+    char line[256];
+    long long kib = -1;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && kib < 0 && fgets(line, sizeof line, file))
+        (void)sscanf(line, "RssAnon: %lld kB", &kib);
+    if (file)
+        fclose(file);
+    assert_true(kib >= 0);
+    return kib * 1024;
+}
+
+static void a_state_takes_memory_only_where_it_was_written(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 << 20, MOST = BYTES / 4, ROW = 1024 };
+    const int64_t dims[] = { ROW, BYTES / ROW / 4 };
+    tn_graph *graph = rig_graph();
+    tn_value table = tn_graph_state(graph, "large", TN_DTYPE_F32, 2, dims);
+    tn_value row = rig_input(graph, "row", 2, ROW, 1, 0);
+    tn_value index = tn_graph_input(graph, "index", TN_DTYPE_I32, 1, (int64_t[]){ 1 });
+    tn_value written = tn_graph_set_rows(graph, table, row, index);
+    rig_finish(graph, tn_graph_get_rows(graph, written, index));
+    int64_t before = resident_anonymous_bytes();
+    tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                      (const char *[]){ "cpu0", NULL });
+    float ones[ROW], got[ROW];
+    for (int i = 0; i < ROW; i++)
+        ones[i] = 1;
+    for (int32_t at = 0; at < dims[1]; at += 1000)
+        rig_run(session, 0, graph, "row", ones, sizeof ones, "index", &at, sizeof at, NULL);
+    assert_true(resident_anonymous_bytes() - before < MOST);
+    assert_int_equal(tn_session_reset(session, NULL), TN_OK);
+    assert_true(resident_anonymous_bytes() - before < MOST);
+    rig_run(session, 0, graph, "row", ones, sizeof ones, "index", (int32_t[]){ 1 }, (size_t)4,
+            NULL);
+    rig_read(session, 0, graph, "out", got, sizeof got);
+    assert_memory_equal(got, ones, sizeof ones);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+}
+
 // Rows 2 and 9: 1,000 bytes are free, 600 in one buffer.
 static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state)
 {
@@ -289,6 +332,7 @@ int main(void)
         cmocka_unit_test(what_is_read_otherwise_is_not_overwritten),
         cmocka_unit_test(the_report_adds_up),
         cmocka_unit_test(the_plan_is_told_in_words),
+        cmocka_unit_test(a_state_takes_memory_only_where_it_was_written),
         cmocka_unit_test(what_a_memory_does_not_hold_is_refused_with_the_numbers),
         cmocka_unit_test(a_graph_is_compiled_and_dropped_a_thousand_times_without_growth),
     };

@@ -132,7 +132,7 @@ static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_c
         .size = sizeof options,
         .device_count = o->device_count,
         .devices = o->devices,
-        .allocator = &c->allocator,
+        .allocator = o->allocator,
     };
     return tn_session_create(runtime, graphs, c->variant_count, &options, &c->session, err);
 }
