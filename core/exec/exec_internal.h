@@ -7,6 +7,7 @@
 //     weights.c   weights: imported where the application has them, or copied; packs
 //     program.c   compile and bind the segments
 //   run.c       feeds, transfers, submits, waits, reads: allocates nothing
+//   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words
 #ifndef TNI_EXEC_INTERNAL_H
 #define TNI_EXEC_INTERNAL_H

@@ -22,7 +22,7 @@ typedef struct tn_session tn_session;
 typedef struct tn_session_options {
     uint32_t size;   // sizeof
     uint32_t device_count;
-    tn_device *const *devices;       // the earlier wins where costs are equal; none = all but software
+    tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
     const tn_allocator *allocator;   // NULL = that of the runtime
 } tn_session_options;
 
@@ -61,6 +61,60 @@ TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t grap
 
 // All states to zero. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_reset(tn_session *session, tn_error *err);
+
+// --------------------------------------------------------------------------------------- snapshots
+
+// A snapshot is a file with the states of a session, to go on from in another process. It holds
+// numbers of the machine's little-endian kind and no addresses, a fingerprint of the session's
+// graphs, and a SHA-256 of all of it. It fits a session of the same graphs, on whatever devices.
+
+// How much of a state counts: the first `count` of its last dim (of a KV cache: its tokens).
+typedef struct tn_state_extent {
+    const char *state;
+    int64_t count;
+} tn_state_extent;
+
+// All fields but size may be 0 or NULL.
+typedef struct tn_save_options {
+    uint32_t size;   // sizeof
+    uint32_t extent_count;
+    const tn_state_extent *extents;   // states not named are saved whole
+    const char *key;   // what the states depend on beside the graphs, such as the weights: only the
+                       // same key restores them; NULL = ""
+    const void *note;   // bytes of the application's own, kept with the states
+    uint64_t note_bytes;
+} tn_save_options;
+
+// Writes the states to a file: beside `path` first, then moved there, so that what was there stays
+// whole when something fails. A file that is there and no snapshot (and not empty) is not replaced.
+// New files can be read by their owner alone.
+// Errors: TN_E_ARG an extent of no state, or beyond it; TN_E_FILE path is no place for a file, or
+// holds something else; TN_E_IO it cannot be written; those of the device; TN_E_HOST_MEMORY.
+// Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_save(tn_session *session, const char *path,
+                                              const tn_save_options *options, tn_error *err);
+
+typedef struct tn_snapshot tn_snapshot;
+
+// Reads a snapshot into memory and checks that it is whole. allocator NULL = the C library's.
+// Errors: TN_E_FILE it cannot be read, or is no snapshot; TN_E_VERSION it is of another release's
+// form; TN_E_DATA it is damaged or cut; TN_E_HOST_MEMORY. Since 0.1
+TN_NODISCARD TN_API tn_status tn_snapshot_open(const char *path, const tn_allocator *allocator,
+                                               tn_snapshot **out_snapshot, tn_error *err);
+
+// NULL is fine. Since 0.1
+TN_API void tn_snapshot_close(tn_snapshot *snapshot);
+
+// The application's bytes, lent, aligned to 8. [any] Since 0.1
+TN_API const void *tn_snapshot_note(const tn_snapshot *snapshot, uint64_t *out_bytes);
+
+// Sets all states as the snapshot has them, zero beyond its extents. key as when it was saved.
+// Errors: TN_E_GRAPH it is of other graphs, or has another key: the states are as they were; those
+// of the device: the states are then undefined until tn_session_reset. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot,
+                                                 const char *key, tn_error *err);
+
+// ------------------------------------------------------------------------------------------ memory
 
 typedef struct tn_memory_report {
     uint32_t size;                // sizeof, set by the caller

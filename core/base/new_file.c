@@ -1,0 +1,135 @@
+#include "base/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+_Static_assert(TNI_PATH_BYTES >= PATH_MAX, "realpath writes as much");
+
+tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got, tn_error *err)
+{
+    struct stat found;
+    *out_got = 0;
+    // O_NONBLOCK: opening a FIFO without a writer must not wait.
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
+    tn_status status = TN_OK;
+    if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
+        status = tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
+    while (status == TN_OK && *out_got < bytes) {
+        ssize_t n = read(file, (char *)to + *out_got, bytes - *out_got);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            status = tni_fail(err, TN_E_FILE, "%s: cannot be read: %s", path, strerror(errno));
+        *out_got += n > 0 ? (size_t)n : 0;
+    }
+    close(file);
+    return status;
+}
+
+static tn_status check_old(const char *path, const void *magic, size_t magic_bytes,
+                           const char *what, tn_error *err)
+{
+    unsigned char head[16];
+    size_t got;
+    if (magic_bytes > sizeof head)
+        return tni_fail(err, TN_E_INTERNAL, "a magic of %zu bytes", magic_bytes);
+    tn_status status = tni_file_head(path, head, magic_bytes, &got, err);
+    if (status == TN_OK && got && (got < magic_bytes || memcmp(head, magic, magic_bytes) != 0))
+        return tni_fail(err, TN_E_FILE, "%s: holds something else than %s and is not replaced",
+                        path, what);
+    return status;
+}
+
+tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *magic,
+                            size_t magic_bytes, const char *what, tn_error *err)
+{
+    struct stat old;
+    *new = (tni_new_file){ .file = -1 };
+    bool is_there = realpath(path, new->path) != NULL && stat(new->path, &old) == 0;
+    if (!is_there && errno != ENOENT)
+        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
+    if (is_there && !S_ISREG(old.st_mode))
+        return tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
+    tn_status status = is_there ? check_old(path, magic, magic_bytes, what, err) : TN_OK;
+    if (status != TN_OK)
+        return status;
+    size_t length = strlen(is_there ? new->path : path);
+    if (length == 0 || length + sizeof ".XXXXXX" > TNI_PATH_BYTES)
+        return tni_fail(err, TN_E_FILE, "'%s': %s", path, strerror(length ? ENAMETOOLONG : ENOENT));
+    if (!is_there)
+        memcpy(new->path, path, length + 1);
+    snprintf(new->temporary, sizeof new->temporary, "%.*s.XXXXXX", (int)length, new->path);
+    new->file = mkostemp(new->temporary, O_CLOEXEC);
+    if (new->file < 0)
+        return tni_fail(err, TN_E_FILE, "%s: no file can be made in its folder: %s", path,
+                        strerror(errno));
+    if (is_there && fchmod(new->file, old.st_mode & 07777) != 0) {
+        status = tni_fail(err, TN_E_FILE, "%s: its mode cannot be kept: %s", path, strerror(errno));
+        tni_new_file_drop(new);
+    }
+    return status;
+}
+
+tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes, tn_error *err)
+{
+    const char *at = data;
+    while (bytes) {
+        ssize_t n = write(new->file, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return tni_fail(err, TN_E_IO,
+                            "%s: writing failed after %" PRIu64 " bytes: %s; nothing was changed",
+                            new->path, new->bytes, strerror(errno));
+        at += n;
+        bytes -= (uint64_t)n;
+        new->bytes += (uint64_t)n;
+    }
+    return TN_OK;
+}
+
+// The name of a file is on disk when its folder is. Not all file systems can say so: tried only.
+static void sync_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+    int folder = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    fsync(folder);
+    close(folder);
+}
+
+tn_status tni_new_file_finish(tni_new_file *new, tn_error *err)
+{
+    if (fsync(new->file) != 0 || rename(new->temporary, new->path) != 0)
+        return tni_fail(err, TN_E_IO,
+                        "%s: writing failed after %" PRIu64 " bytes: %s; nothing was changed",
+                        new->path, new->bytes, strerror(errno));
+    close(new->file);
+    new->file = -1;
+    sync_folder(new->path);
+    return TN_OK;
+}
+
+void tni_new_file_drop(tni_new_file *new)
+{
+    if (new->file < 0)
+        return;
+    close(new->file);
+    unlink(new->temporary);
+    new->file = -1;
+}
