@@ -41,33 +41,34 @@ uint64_t tni_state_part_bytes(const tni_state *state, int64_t count)
     return bytes ? bytes : UINT64_MAX;
 }
 
-static tni_state *find_state(tn_session *session, const char *name)
+static tn_status take_extent(saving *s, const tn_state_extent *extent, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (strcmp(session->states[i].name, name) == 0)
-            return &session->states[i];
-    return NULL;
-}
-
-static tn_status take_extents(saving *s, tn_error *err)
-{
-    tn_session *session = s->session;
-    for (uint32_t i = 0; i < session->state_count; i++)
-        s->counts[i] = tni_state_last_dim(&session->states[i]);
-    for (uint32_t i = 0; i < s->options->extent_count; i++) {
-        const tn_state_extent *extent = &s->options->extents[i];
-        const tni_state *state = extent->state ? find_state(session, extent->state) : NULL;
-        if (!state)
-            return tni_fail(err, TN_E_ARG, "tn_session_save: the session has no state '%s'",
-                            extent->state ? extent->state : "NULL");
+    bool is_there = !extent->state;
+    for (uint32_t i = 0; i < s->session->state_count; i++) {
+        const tni_state *state = &s->session->states[i];
+        if (extent->state && strcmp(extent->state, state->name) != 0)
+            continue;
         if (tni_state_part_bytes(state, extent->count) == UINT64_MAX)
             return tni_fail(err, TN_E_ARG,
                             "tn_session_save: state '%s' has %" PRId64 " in its last dim, the "
                             "first %" PRId64 " are asked for",
                             state->name, tni_state_last_dim(state), extent->count);
-        s->counts[state - session->states] = extent->count;
+        s->counts[i] = extent->count;
+        is_there = true;
     }
-    return TN_OK;
+    return is_there ? TN_OK
+                    : tni_fail(err, TN_E_ARG, "tn_session_save: the session has no state '%s'",
+                               extent->state);
+}
+
+static tn_status take_extents(saving *s, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < s->session->state_count; i++)
+        s->counts[i] = tni_state_last_dim(&s->session->states[i]);
+    for (uint32_t i = 0; i < s->options->extent_count && status == TN_OK; i++)
+        status = take_extent(s, &s->options->extents[i], err);
+    return status;
 }
 
 static tn_status put(saving *s, const void *data, uint64_t bytes, tn_error *err)

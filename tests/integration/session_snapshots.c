@@ -227,7 +227,7 @@ static void extents_that_a_state_does_not_have_are_refused(void **state)
                   { { "plain", -1 }, "the first -1 are asked" },
                   { { "line", 6 }, "'line' has 5" },
                   { { "none", 1 }, "no state 'none'" },
-                  { { NULL, 1 }, "no state" } };
+                  { { NULL, 6 }, "'line' has 5" } };
     tn_session *session = session_on("cpu0");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tn_save_options options = { .size = sizeof options,
@@ -259,7 +259,7 @@ static void a_snapshot_cut_or_changed_anywhere_is_refused(void **state)
     (void)state;
     contents want;
     size_t count;
-    const tn_state_extent extents[] = { { "plain", 2 }, { "blocks", 1 } };
+    const tn_state_extent extents[] = { { NULL, 1 }, { "plain", 2 } };
     tn_session *session = session_on("cpu0");
     fill_session(session, &want);
     save(session, &(tn_save_options){ .size = sizeof(tn_save_options),

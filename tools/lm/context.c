@@ -1,8 +1,9 @@
 // context.c: a model compiled for devices: graphs for a few batch sizes in one session, and the KV
 // cache's position.
-#include "arch.h"
+#include "context.h"
 
 #include "alloc.h"
+#include "arch.h"
 #include "options.h"
 #include "error.h"
 
@@ -13,33 +14,9 @@
 // larger one.
 static const uint32_t batch_tokens[] = { 1, 32, 512 };
 
-enum {
-    MOST_VARIANTS = sizeof batch_tokens / sizeof batch_tokens[0],
-    DEFAULT_CONTEXT_TOKENS = 4096,
-};
+_Static_assert(sizeof batch_tokens / sizeof batch_tokens[0] == MOST_VARIANTS, "one each");
 
-struct tlm_context {
-    tn_allocator allocator;
-    const tlm_architecture *architecture;
-    tlm_hparams hparams;
-    tlm_weights weights;
-    tn_dtype kv_type;
-    uint32_t capacity;      // of the KV cache, in tokens
-    uint32_t batch_limit;   // the largest variant
-    uint32_t position;      // tokens in it
-    bool is_broken;         // a device failed since the last reset
-    bool has_all_logits;
-
-    uint32_t variant_count;
-    uint32_t sizes[MOST_VARIANTS];   // tokens at once, ascending
-    tlm_built built[MOST_VARIANTS];
-    tn_session *session;
-
-    int32_t *positions;       // {largest size}: what is fed
-    int32_t *output_rows;     // {largest size}: 0, 1, …
-    float *logits;            // {V}, or with all logits {V, count} of the largest call so far
-    size_t logits_capacity;   // in floats
-};
+enum { DEFAULT_CONTEXT_TOKENS = 4096 };
 
 // ---------------------------------------------------------------------------------------- creation
 
@@ -142,7 +119,8 @@ static tn_status create_buffers(tlm_context *c, tn_error *err)
     uint32_t largest = c->sizes[c->variant_count - 1];
     c->positions = tlm_alloc(&c->allocator, largest, sizeof *c->positions);
     c->output_rows = tlm_alloc(&c->allocator, largest, sizeof *c->output_rows);
-    if (!c->positions || !c->output_rows ||
+    c->ids = tlm_alloc(&c->allocator, c->capacity, sizeof *c->ids);
+    if (!c->positions || !c->output_rows || !c->ids ||
         !tlm_grow(&c->allocator, &c->logits, &c->logits_capacity, (size_t)c->hparams.vocabulary,
                   sizeof *c->logits))
         return tlm_fail_memory(err, "the logits");
@@ -165,6 +143,7 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
     if (!c)
         return tlm_fail_memory(err, "the context");
     c->allocator = allocator;
+    c->model = model;
 
     status = read_model(c, model, err);
     if (status == TN_OK)
@@ -194,6 +173,7 @@ void tlm_context_destroy(tlm_context *context)
     tlm_weights_finish(&context->weights);
     tlm_free(&allocator, context->positions);
     tlm_free(&allocator, context->output_rows);
+    tlm_free(&allocator, context->ids);
     tlm_free(&allocator, context->logits);
     tlm_free(&allocator, context);
 }
@@ -280,6 +260,7 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
         c->is_broken = status != TN_E_DATA;   // the device failed: the cache may hold anything
         return status;
     }
+    memmove(c->ids + before, ids, count * sizeof *ids);   // the caller may have them from here
     *out_logits = c->logits;
     return tlm_succeed(err);
 }
@@ -287,6 +268,11 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
 uint32_t tlm_context_position(const tlm_context *context)
 {
     return context->position;
+}
+
+const int32_t *tlm_context_ids(const tlm_context *context)
+{
+    return context->ids;
 }
 
 tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *err)

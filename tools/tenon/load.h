@@ -33,7 +33,7 @@ typedef struct cli_model_options {
           offsetof(cli_model_options, ctx),                                                        \
           0,                                                                                       \
           1 << 30,                                                                                 \
-          "tokens of context (default: the model's, at most 4096)" },                              \
+          "tokens of context (default, also as 0: the model's, at most 4096)" },                   \
         { "kv-type",                                                                               \
           0,                                                                                       \
           CLI_TEXT,                                                                                \

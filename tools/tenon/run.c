@@ -17,6 +17,8 @@ static const cli_option options[] = {
       "new tokens at most (default: 128)" },
     { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0,
       "the prompt as token ids, used as they are" },
+    { "prompt-cache", 0, CLI_TEXT, "FILE", offsetof(run_options, prompt_cache), 0, 0,
+      "begin with what FILE holds of the prompt, and keep the prompt there" },
     { "no-special", 0, CLI_FLAG, NULL, offsetof(run_options, no_special), 0, 0,
       "text of the prompt that looks like a special token is text" },
     { "ignore-eos", 0, CLI_FLAG, NULL, offsetof(run_options, ignore_eos), 0, 0,
@@ -172,6 +174,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         code = check_prompt(state);
     if (code == CLI_OK)
         code = make_sampler(state);
+    if (code == CLI_OK)
+        code = run_cache_load(state);
     if (code == CLI_OK &&
         tlm_stream_create(state->loaded.tokenizer, given->raw ? TLM_STREAM_RAW : 0, &state->stream,
                           &err) != TN_OK)
@@ -239,9 +243,11 @@ static int generate(run_state *state)
 
     const float *logits;
     double begin = now_ms();
-    if (tlm_eval(state->loaded.context, state->prompt, state->prompt_count, &logits, &err) != TN_OK)
+    if (tlm_eval(state->loaded.context, state->prompt + state->reused_count,
+                 state->prompt_count - state->reused_count, &logits, &err) != TN_OK)
         return cli_fail_status(&err);
     state->prefill_ms = now_ms() - begin;
+    run_cache_save(state);
     keep_top(state, logits, info.vocabulary);
     begin = now_ms();
     const char *text;
@@ -250,8 +256,10 @@ static int generate(run_state *state)
         int32_t id;
         if (tlm_sample(state->sampler, logits, info.vocabulary, &id, &err) != TN_OK)
             return cli_fail_status(&err);
-        if (!given->ignore_eos && tlm_is_stop(state->loaded.tokenizer, id))
+        if (!given->ignore_eos && tlm_is_stop(state->loaded.tokenizer, id)) {
+            state->finish_reason = "stop";
             break;
+        }
         state->tokens[state->token_count++] = id;
         text = tlm_stream_push(state->stream, id, &bytes);
         add_text(state, text, bytes);
@@ -268,7 +276,12 @@ static int generate(run_state *state)
     add_text(state, text, bytes);
     if (!given->json)
         putchar('\n');
-    if (state->token_count == room && most < given->max_tokens)
+    bool is_full = state->token_count == room && most < given->max_tokens;
+    if (!state->finish_reason)
+        state->finish_reason = cli_is_interrupted() ? "interrupted"
+                               : is_full            ? "context"
+                                                    : "length";
+    if (is_full)
         cli_note("the context of %u tokens is full%s", info.context_tokens,
                  info.context_tokens < info.model_context_tokens ? ": --ctx takes more" : "");
     return cli_is_interrupted() ? CLI_INTERRUPTED : CLI_OK;
@@ -312,6 +325,8 @@ static int run(int argc, char **argv)
     free(given.biases.items);
     cli_common_finish(&given.model.common);
     int ended = cli_end_output();
+    if (code == CLI_OK)
+        code = state.cache_code;
     return code == CLI_OK ? ended : code;
 }
 

@@ -1,4 +1,4 @@
-// run.h: shared by run.c, run_bias.c and run_json.c.
+// run.h: shared by run.c, run_bias.c, run_cache.c and run_json.c.
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -6,7 +6,7 @@
 
 typedef struct run_options {
     cli_model_options model;
-    const char *tokens;
+    const char *tokens, *prompt_cache;
     int64_t max_tokens, top_k, seed;   // seed -1 = random
     double temperature, top_p, min_p, repetition, frequency, presence;
     cli_list biases;   // "ID=VALUE"
@@ -21,7 +21,10 @@ typedef struct run_state {
     tlm_stream *stream;
     int32_t *prompt;
     uint32_t prompt_count;
-    int32_t *tokens;   // made, without the stop id
+    uint32_t reused_count;   // of these, from the prompt cache
+    bool is_cached;          // the prompt cache holds all of it
+    int cache_code;          // exit code of a cache that could not be written; else CLI_OK
+    int32_t *tokens;         // made, without the stop id
     uint32_t token_count, decoded_count;
     char *text;   // of tokens, with --json
     size_t text_bytes;
@@ -29,11 +32,18 @@ typedef struct run_state {
     float top_logits[10];
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;
+    const char *finish_reason;   // "stop", "length", "context" or "interrupted"
 } run_state;
 
 // The biases of --logit-bias; the ids are checked by the sampler. CLI_OK, or the exit code after a
 // line. *out_biases: to be freed, NULL when none is given.
 int run_take_biases(const cli_list *texts, tlm_logit_bias **out_biases);
+// Brings what the file of --prompt-cache and the prompt begin with in common into the context, but
+// for the last id, whose logits are wanted. A file that is not there yet, or is one of another
+// model, release or damaged gives nothing. CLI_OK, or the exit code after a line.
+int run_cache_load(run_state *state);
+// Writes the prompt that the context now holds, where the file does not have it already.
+void run_cache_save(run_state *state);
 
 int run_print_json(const run_state *state);
 

@@ -45,20 +45,21 @@ int run_print_json(const run_state *state)
 {
     tn_memory_report memory = { .size = sizeof memory };
     tlm_context_memory(state->loaded.context, &memory);
-    json_t *timing = json_pack("{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
-                               per_second(state->prompt_count, state->prefill_ms),
-                               "decode_tokens_per_s",
-                               per_second(state->decoded_count, state->decode_ms));
+    json_t *timing = json_pack(
+        "{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
+        per_second(state->prompt_count - state->reused_count, state->prefill_ms),
+        "decode_tokens_per_s", per_second(state->decoded_count, state->decode_ms));
     json_t *bytes = json_pack(
         "{sI sI sI}", "planned_bytes",
         (json_int_t)(memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes),
         "mapped_bytes", (json_int_t)memory.weight_mapped_bytes, "rss_anon_bytes",
         resident_anonymous_bytes());
-    json_t *root = json_pack("{si so so ss# so so so}", "schema_version", 1, "prompt_tokens",
-                             ids_of(state->prompt, state->prompt_count), "tokens",
+    json_t *root = json_pack("{si so si so ss# ss so so so}", "schema_version", 1, "prompt_tokens",
+                             ids_of(state->prompt, state->prompt_count), "reused_tokens",
+                             (int)state->reused_count, "tokens",
                              ids_of(state->tokens, state->token_count), "text", state->text,
-                             (int)state->text_bytes, "top_logits", top_logits(state), "timing",
-                             timing, "memory", bytes);
+                             (int)state->text_bytes, "finish_reason", state->finish_reason,
+                             "top_logits", top_logits(state), "timing", timing, "memory", bytes);
     int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);
     putchar('\n');

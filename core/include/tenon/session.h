@@ -70,7 +70,7 @@ TN_NODISCARD TN_API tn_status tn_session_reset(tn_session *session, tn_error *er
 
 // How much of a state counts: the first `count` of its last dim (of a KV cache: its tokens).
 typedef struct tn_state_extent {
-    const char *state;
+    const char *state;   // NULL = every state
     int64_t count;
 } tn_state_extent;
 
@@ -78,7 +78,7 @@ typedef struct tn_state_extent {
 typedef struct tn_save_options {
     uint32_t size;   // sizeof
     uint32_t extent_count;
-    const tn_state_extent *extents;   // states not named are saved whole
+    const tn_state_extent *extents;   // later ones win; else states are saved whole
     const char *key;   // what the states depend on beside the graphs, such as the weights: only the
                        // same key restores them; NULL = ""
     const void *note;   // bytes of the application's own, kept with the states

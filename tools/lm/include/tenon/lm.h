@@ -244,6 +244,26 @@ TLM_API uint32_t tlm_context_position(const tlm_context *context);
 TN_NODISCARD TLM_API tn_status tlm_context_rewind(tlm_context *context, uint32_t position,
                                                   tn_error *err);
 
+// The ids in the KV cache, tlm_context_position of them, lent until the next call that changes
+// them. Since 0.1
+TLM_API const int32_t *tlm_context_ids(const tlm_context *context);
+
+// Writes what the KV cache holds, and its ids, to a file: a snapshot (tn_session_save) as large as
+// the ids that are there, that fits a context of the same model, capacity, kv_type, flags and
+// batch_tokens, on any device. A model is told by its tensors' names, types and shapes, and a
+// sample of their bytes.
+// Errors: those of tn_session_save; TN_E_ARG also while a reset is needed. Since 0.1
+TN_NODISCARD TLM_API tn_status tlm_context_save(tlm_context *context, const char *path,
+                                                tn_error *err);
+
+// The KV cache, ids and position become those of a file; also after a device failed. To use it for
+// a text that begins otherwise, compare tlm_context_ids and rewind.
+// Errors, after which the context is as it was: those of tn_snapshot_open; TN_E_GRAPH it is of
+// another model or context; TN_E_DATA its ids do not fit. When a device failed: TN_E_ARG until
+// tlm_context_reset. Since 0.1
+TN_NODISCARD TLM_API tn_status tlm_context_load(tlm_context *context, const char *path,
+                                                tn_error *err);
+
 // Position 0 and an empty KV cache, also after a device failed. Errors: those of tn_session_reset.
 // Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_reset(tlm_context *context, tn_error *err);

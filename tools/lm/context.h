@@ -1,0 +1,34 @@
+// context.h: the inside of a tlm_context, for context.c and context_file.c only.
+#ifndef TLM_CONTEXT_H
+#define TLM_CONTEXT_H
+
+#include "build.h"
+
+enum { MOST_VARIANTS = 3 };
+
+struct tlm_context {
+    tn_allocator allocator;
+    const tn_model *model;
+    const tlm_architecture *architecture;
+    tlm_hparams hparams;
+    tlm_weights weights;
+    tn_dtype kv_type;
+    uint32_t capacity;      // of the KV cache, in tokens
+    uint32_t batch_limit;   // the largest variant
+    uint32_t position;      // tokens in it
+    bool is_broken;         // a device failed since the last reset
+    bool has_all_logits;
+
+    uint32_t variant_count;
+    uint32_t sizes[MOST_VARIANTS];   // tokens at once, ascending
+    tlm_built built[MOST_VARIANTS];
+    tn_session *session;
+
+    int32_t *ids;             // {capacity}: those in the KV cache, position of them
+    int32_t *positions;       // {largest size}: what is fed
+    int32_t *output_rows;     // {largest size}: 0, 1, …
+    float *logits;            // {V}, or with all logits {V, count} of the largest call so far
+    size_t logits_capacity;   // in floats
+};
+
+#endif
