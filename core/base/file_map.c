@@ -39,8 +39,8 @@ static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_err
 {
     void *data = mmap(NULL, map->bytes, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
-        return tni_fail(err, TN_E_FILE, "%s: cannot be mapped (%zu bytes): %s", path, map->bytes,
-                        strerror(errno));
+        return tni_fail(err, errno == ENOMEM ? TN_E_HOST_MEMORY : TN_E_FILE,
+                        "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
     map->data = data;
     map->is_mapped = true;
     return TN_OK;

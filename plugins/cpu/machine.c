@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // Reads the beginning of a file; an unreadable one is empty.
@@ -48,7 +49,7 @@ void cpu_machine_name(char *to, size_t room)
         snprintf(to, room, "%.*s", (int)length, name);
 }
 
-void cpu_machine_memory(uint64_t *total, uint64_t *available)
+static void read_memory(uint64_t *total, uint64_t *available)
 {
     char text[4096];
     read_beginning("/proc/meminfo", text, sizeof text);
@@ -61,6 +62,26 @@ void cpu_machine_memory(uint64_t *total, uint64_t *available)
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     *total = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
     *available = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
+}
+
+// What RLIMIT_AS (ulimit -v) leaves to this process; UINT64_MAX without a limit.
+static uint64_t address_space_left(void)
+{
+    struct rlimit limit;
+    char text[128];
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    read_beginning("/proc/self/statm", text, sizeof text);
+    uint64_t used = strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+void cpu_machine_memory(uint64_t *total, uint64_t *available)
+{
+    read_memory(total, available);
+    uint64_t left = address_space_left();
+    if (*available > left)
+        *available = left;
 }
 
 double cpu_machine_bytes_per_s(uint32_t workers)

@@ -12,7 +12,8 @@
 
 // The model's name, "CPU" when it is not told; cut to room.
 void cpu_machine_name(char *to, size_t room);
-// Bytes of RAM, and those that could be had without swapping.
+// Bytes of RAM, and those that this process could have without swapping and within its limit of
+// address space.
 void cpu_machine_memory(uint64_t *total, uint64_t *available);
 double cpu_machine_bytes_per_s(uint32_t workers);
 

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "machine.h"
 #include "semaphore.h"
 
 cpu_queue *cpu_queue_from(tnp_queue *queue)
@@ -283,7 +284,11 @@ tnp_status cpu_queue_create(tnp_device *handle, const tnp_queue_options *how, tn
     if (!start_thread(queue)) {
         finish_conditions(queue);
         cpu_free(instance, queue);
-        return cpu_error(err, TNP_E_HOST_MEMORY, "queue_create: no thread can be started");
+        uint64_t total, available;
+        cpu_machine_memory(&total, &available);
+        return cpu_error(err, TNP_E_HOST_MEMORY,
+                         "queue_create: no thread can be started, %llu bytes of memory are left",
+                         (unsigned long long)available);
     }
     cpu_lock(instance);
     queue->next = instance->queues;
