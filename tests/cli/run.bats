@@ -198,7 +198,7 @@ PY
 @test "help is complete and goes to stdout" {
     run --separate-stderr tenon run --help
     [ "$status" -eq 0 ]
-    for option in --tokens --greedy --json --ctx --device --seed --ignore-eos --threads --kv-type --plugin --set --config --explain; do
+    for option in --tokens --greedy --json --ctx --device --seed --ignore-eos --threads --kv-type --prompt-cache --plugin --set --config --explain; do
         [[ $output == *"$option"* ]]
     done
 }
