@@ -52,6 +52,29 @@ static tn_status check_old(const char *path, const void *magic, size_t magic_byt
     return status;
 }
 
+// The folder of a path, in a buffer of its own.
+static void folder_of(const char *path, char folder[TNI_PATH_BYTES])
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, slash ? path : ".", length);
+    folder[length] = '\0';
+}
+
+// Without a name the file is gone when the process is, however it ends. Some file systems, NFS for
+// one, have only files with names.
+static int open_beside(tni_new_file *new)
+{
+    char folder[TNI_PATH_BYTES];
+    folder_of(new->path, folder);
+    int file = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return file;
+    snprintf(new->temporary, sizeof new->temporary, "%.*s.XXXXXX",
+             (int)(sizeof new->temporary - sizeof ".XXXXXX"), new->path);
+    return mkostemp(new->temporary, O_CLOEXEC);
+}
+
 tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *magic,
                             size_t magic_bytes, const char *what, tn_error *err)
 {
@@ -70,8 +93,7 @@ tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *mag
         return tni_fail(err, TN_E_FILE, "'%s': %s", path, strerror(length ? ENAMETOOLONG : ENOENT));
     if (!is_there)
         memcpy(new->path, path, length + 1);
-    snprintf(new->temporary, sizeof new->temporary, "%.*s.XXXXXX", (int)length, new->path);
-    new->file = mkostemp(new->temporary, O_CLOEXEC);
+    new->file = open_beside(new);
     if (new->file < 0)
         return tni_fail(err, TN_E_FILE, "%s: no file can be made in its folder: %s", path,
                         strerror(errno));
@@ -101,21 +123,40 @@ tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes
 }
 
 // The name of a file is on disk when its folder is. Not all file systems can say so: tried only.
-static void sync_folder(char *path)
+static void sync_folder(const char *path)
 {
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[slash == path] = '\0';
-    int folder = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
+    char folder[TNI_PATH_BYTES];
+    folder_of(path, folder);
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0)
         return;
-    fsync(folder);
-    close(folder);
+    fsync(file);
+    close(file);
+}
+
+// A name beside its place that no other file has: a file without one cannot take another's place.
+static bool give_name(tni_new_file *new)
+{
+    enum { TRIES = 100 };
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", new->file);
+    for (unsigned i = 0; i < TRIES; i++) {
+        snprintf(new->temporary, sizeof new->temporary, "%.*s.%06x",
+                 (int)(sizeof new->temporary - sizeof ".XXXXXX"), new->path,
+                 ((unsigned)getpid() + i) & 0xffffffu);
+        if (linkat(AT_FDCWD, self, AT_FDCWD, new->temporary, AT_SYMLINK_FOLLOW) == 0)
+            return true;
+        if (errno != EEXIST)
+            break;
+    }
+    new->temporary[0] = '\0';
+    return false;
 }
 
 tn_status tni_new_file_finish(tni_new_file *new, tn_error *err)
 {
-    if (fsync(new->file) != 0 || rename(new->temporary, new->path) != 0)
+    if (fsync(new->file) != 0 || (!*new->temporary && !give_name(new)) ||
+        rename(new->temporary, new->path) != 0)
         return tni_fail(err, TN_E_IO,
                         "%s: writing failed after %" PRIu64 " bytes: %s; nothing was changed",
                         new->path, new->bytes, strerror(errno));
@@ -130,6 +171,7 @@ void tni_new_file_drop(tni_new_file *new)
     if (new->file < 0)
         return;
     close(new->file);
-    unlink(new->temporary);
+    if (*new->temporary)
+        unlink(new->temporary);
     new->file = -1;
 }

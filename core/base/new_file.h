@@ -1,5 +1,6 @@
-// new_file.h: a file that comes into being whole or not at all. It is written beside its place and
-// moved there at the end: whatever happens before, what was there stays as it is.
+// new_file.h: a file that comes into being whole or not at all. It is written without a name, where
+// the file system knows such files, and moved to its place at the end: whatever happens before, the
+// process being killed too, what was there stays as it is and nothing is left over.
 #ifndef TNI_NEW_FILE_H
 #define TNI_NEW_FILE_H
 
@@ -10,9 +11,9 @@ enum { TNI_PATH_BYTES = 4096 };   // as Linux has it
 
 typedef struct tni_new_file {
     int file;
-    uint64_t bytes;              // written so far
-    char path[TNI_PATH_BYTES];   // symbolic links followed
-    char temporary[TNI_PATH_BYTES];
+    uint64_t bytes;                   // written so far
+    char path[TNI_PATH_BYTES];        // symbolic links followed
+    char temporary[TNI_PATH_BYTES];   // its name until then; "" = it has none yet
 } tni_new_file;
 
 // Refused: what is there is no regular file, or has bytes and does not begin with those of `magic`:

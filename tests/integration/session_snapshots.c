@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <sha2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -241,16 +244,30 @@ static void extents_that_a_state_does_not_have_are_refused(void **state)
     tn_session_destroy(session);
 }
 
+// A file on no disk, for what is written many times.
+static char nowhere[64];
+
+static void write_nowhere(const void *bytes, size_t count)
+{
+    static int file = -1;
+    if (file < 0) {
+        file = memfd_create("snapshot", MFD_CLOEXEC);
+        assert_true(file >= 0);
+        snprintf(nowhere, sizeof nowhere, "/proc/self/fd/%d", file);
+    }
+    assert_int_equal(ftruncate(file, (off_t)count), 0);
+    assert_int_equal(pwrite(file, bytes, count, 0), count);
+}
+
 static void need_refused(const unsigned char *bytes, size_t count, const char *what, size_t at)
 {
     tn_snapshot *snapshot = (tn_snapshot *)&folder;
     tn_error err = { 0 };
-    test_folder_write(&folder, "damaged", bytes, count);
-    tn_status status = tn_snapshot_open(test_folder_path(&folder, "damaged"), NULL, &snapshot,
-                                        &err);
+    write_nowhere(bytes, count);
+    tn_status status = tn_snapshot_open(nowhere, NULL, &snapshot, &err);
     bool is_refused = status == TN_E_DATA || (at < 8 && status == TN_E_FILE) ||
                       (at >= 8 && at < 12 && status == TN_E_VERSION);
-    if (!is_refused || snapshot || !strstr(err.text, "damaged"))
+    if (!is_refused || snapshot || !strstr(err.text, "/proc/self/fd/"))
         fail_msg("%s at %zu: %s \"%s\"", what, at, tn_status_name(status), err.text);
 }
 
@@ -280,6 +297,49 @@ static void a_snapshot_cut_or_changed_anywhere_is_refused(void **state)
     memcpy(longer, bytes, count);
     need_refused(longer, count + 1, "a byte more", count);
     free(longer);
+    free(bytes);
+    tn_session_destroy(session);
+}
+
+// Every number of the file, as something else, under a hash that fits again.
+static void numbers_made_to_harm_do_none(void **state)
+{
+    (void)state;
+    enum { HASH_BYTES = 32 };
+    size_t count, refused = 0;
+    const tn_state_extent few = { NULL, 1 };
+    tn_session *session = session_on("cpu0");
+    save(session, &(tn_save_options){ .size = sizeof(tn_save_options),
+                                      .extents = &few,
+                                      .extent_count = 1,
+                                      .note = "note",
+                                      .note_bytes = 4 });
+    unsigned char *bytes = test_read_file(path, &count);
+    const uint64_t values[] = { 0,         1,         5,          count,          count - 1,
+                                ~count,    INT64_MAX, UINT64_MAX, UINT64_MAX - 7, 1ull << 63,
+                                1ull << 32 };
+    for (size_t at = 0; at + 8 <= count - HASH_BYTES; at += 4)
+        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
+            unsigned char *changed = malloc(count);
+            tn_snapshot *snapshot;
+            tn_error err = { 0 };
+            SHA2_CTX hash;
+            assert_non_null(changed);
+            memcpy(changed, bytes, count);
+            memcpy(changed + at, &values[v], at % 8 ? 4 : 8);
+            SHA256Init(&hash);
+            SHA256Update(&hash, changed, count - HASH_BYTES);
+            SHA256Final(changed + count - HASH_BYTES, &hash);
+            write_nowhere(changed, count);
+            tn_status status = tn_snapshot_open(nowhere, NULL, &snapshot, &err);
+            if (status == TN_OK)
+                status = tn_session_restore(session, snapshot, NULL, &err);
+            refused += status != TN_OK;
+            tn_snapshot_close(snapshot);
+            free(changed);
+        }
+    print_message("%zu files refused\n", refused);
+    assert_true(refused > 500);
     free(bytes);
     tn_session_destroy(session);
 }
@@ -356,6 +416,34 @@ static void a_full_disk_leaves_the_old_file_and_no_half_one(void **state)
     tn_session_destroy(session);
 }
 
+// Killed in the middle of writing: by the signal that goes with the limit of a file's size.
+static void a_killed_process_leaves_the_old_file_and_no_half_one(void **state)
+{
+    (void)state;
+    contents want;
+    int nameless = open(folder.path, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (nameless < 0)
+        skip();   // this file system has only files with names
+    close(nameless);
+    tn_session *session = session_on("cpu0");
+    fill_session(session, &want);
+    save(session, NULL);
+    int before = count_files(), ended;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, 1000 });
+        _exit(tn_session_save(session, path, NULL, NULL));
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGXFSZ);
+    assert_int_equal(count_files(), before);
+    restore(session, NULL);
+    need_contents(session, &want);
+    tn_session_destroy(session);
+}
+
 static void a_replaced_file_keeps_its_mode_and_its_link(void **state)
 {
     (void)state;
@@ -420,8 +508,10 @@ int main(void)
         cmocka_unit_test(other_graphs_are_refused_and_change_nothing),
         cmocka_unit_test(extents_that_a_state_does_not_have_are_refused),
         cmocka_unit_test(a_snapshot_cut_or_changed_anywhere_is_refused),
+        cmocka_unit_test(numbers_made_to_harm_do_none),
         cmocka_unit_test(what_is_no_snapshot_is_neither_read_nor_replaced),
         cmocka_unit_test(a_full_disk_leaves_the_old_file_and_no_half_one),
+        cmocka_unit_test(a_killed_process_leaves_the_old_file_and_no_half_one),
         cmocka_unit_test(a_replaced_file_keeps_its_mode_and_its_link),
         cmocka_unit_test(every_allocation_of_it_may_fail),
     };
