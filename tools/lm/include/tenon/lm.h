@@ -209,7 +209,7 @@ typedef struct tlm_context_options {
     uint32_t reserved;         // 0
     uint32_t device_count;
     tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
-    const tn_allocator *allocator;   // NULL = the C library's
+    const tn_allocator *allocator;   // NULL = the C library's; for the session the runtime's
     uint32_t batch_tokens;           // ids that go through the model at once; 0 = 512
     uint32_t reserved_2;             // 0
 } tlm_context_options;
