@@ -31,12 +31,9 @@ struct tn_snapshot {
 
 // -------------------------------------------------------------------------------------------- open
 
-static tn_status fail_damaged(const char *path, tn_error *err)
+static tn_status fail_damaged(const char *path, const char *why, tn_error *err)
 {
-    return tni_fail(err, TN_E_DATA,
-                    "%s: the snapshot is damaged: its SHA-256 is not that of its "
-                    "content",
-                    path);
+    return tni_fail(err, TN_E_DATA, "%s: the snapshot is damaged: %s", path, why);
 }
 
 // What the first bytes tell, before the whole is read.
@@ -76,7 +73,7 @@ static tn_status read_file(tn_snapshot *s, const char *path, tn_error *err)
     if (status != TN_OK)
         return status;
     if (s->file.bytes != header.file_bytes || memcmp(&header, s->file.data, sizeof header) != 0)
-        return fail_damaged(path, err);   // it has changed in between
+        return fail_damaged(path, "it changes while it is read", err);
     unsigned char hash[TNI_SNAPSHOT_HASH_BYTES];
     SHA2_CTX sha;
     size_t hashed = s->file.bytes - sizeof hash;
@@ -84,7 +81,7 @@ static tn_status read_file(tn_snapshot *s, const char *path, tn_error *err)
     SHA256Update(&sha, s->file.data, hashed);
     SHA256Final(hash, &sha);
     if (memcmp(hash, s->file.data + hashed, sizeof hash) != 0)
-        return fail_damaged(path, err);
+        return fail_damaged(path, "its SHA-256 is not that of its content", err);
     return TN_OK;
 }
 
@@ -108,7 +105,7 @@ static tn_status find_parts(tn_snapshot *s, const char *path, tn_error *err)
                     (s->note = take(s, &at, s->header->note_bytes)) &&
                     s->header->state_count <= s->file.bytes / sizeof(tni_snapshot_entry);
     if (!is_whole)
-        return fail_damaged(path, err);
+        return fail_damaged(path, "a part of it ends outside of it", err);
     s->parts = tni_alloc_zeroed(&s->allocator, s->header->state_count, sizeof *s->parts);
     if (!s->parts)
         return tni_fail_memory(err, "a snapshot", s->header->state_count * sizeof *s->parts);
@@ -117,7 +114,7 @@ static tn_status find_parts(tn_snapshot *s, const char *path, tn_error *err)
                    (s->parts[i].name = take(s, &at, s->parts[i].entry->name_bytes));
     for (uint32_t i = 0; i < s->header->state_count && is_whole; i++)
         is_whole = (s->parts[i].bytes = take(s, &at, s->parts[i].entry->bytes)) != NULL;
-    return is_whole ? TN_OK : fail_damaged(path, err);
+    return is_whole ? TN_OK : fail_damaged(path, "a part of it ends outside of it", err);
 }
 
 tn_status tn_snapshot_open(const char *path, const tn_allocator *given, tn_snapshot **out_snapshot,
