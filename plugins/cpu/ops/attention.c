@@ -8,8 +8,9 @@
 // and the weighted sum of v are made with all operands in cache, K and V decoded once for all
 // queries. Parts of successive chunks are merged in order, rescaled to the larger of the two
 // largest scores (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
-// arXiv:2205.14135). What a chunk gives and the order of the merges do not depend on who computes
-// it, so the bits are the same for any number of workers and tokens.
+// arXiv:2205.14135). A sink is a score without a value, merged last. What a chunk gives and the
+// order of the merges do not depend on who computes it, so the bits are the same for any number of
+// workers and tokens.
 //
 //   one token      phase 0: workers take chunks of groups and leave the parts in scratch; phase 1:
 //                  they merge heads. Where whole groups can be dealt out as evenly, each worker
@@ -24,7 +25,7 @@
 #include <string.h>
 
 #define KEYS 64
-#define QUERIES 24      // or R, if that is more: K, V and the sums should stay in the first-level cache
+#define QUERIES 24   // or R, if that is more: K, V and sums should stay in the first-level cache
 #define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once for 3 queries, not before
 
 typedef struct shape {
@@ -97,8 +98,8 @@ static const char *refuse_attention(const cpu_job *node)
         return "attention with positions that are not I32";
     if (cpu_has(node, 4) && !cpu_is_float(&node->in[4]))
         return "attention with a mask that is neither F32 nor F16";
-    if (cpu_has(node, 5))
-        return "attention with sinks";
+    if (cpu_has(node, 5) && node->in[5].dtype != TNP_DTYPE_F32)
+        return "attention with sinks that are not F32";
     if (!cpu_rank_at_most(q, 3) || !cpu_rank_at_most(k, 3) || !cpu_rank_at_most(v, 3))
         return "attention of more than three dims";
     if (q->dims[1] % k->dims[1])
@@ -293,11 +294,24 @@ static void clear(int64_t E, part all)
     *all.total = 0.0f;
 }
 
+// exp(sink) joins the sum under the softmax, and no value the sum of values.
+static void merge_sink(const cpu_job *job, int64_t head, part all)
+{
+    const cpu_tensor *sinks = job->input_count > 5 && job->in[5].data ? &job->in[5] : NULL;
+    float sink;
+
+    if (!sinks || *all.total == 0.0f)
+        return;
+    memcpy(&sink, sinks->data + head * sinks->strides[0], sizeof sink);
+    *all.total += expf(sink - *all.largest);
+}
+
 static void write_result(const cpu_job *job, const shape *s, int64_t head, int64_t t, part all)
 {
     const cpu_tensor *out = &job->out;
     char *row = out->data + head * out->strides[1] + t * out->strides[2];
 
+    merge_sink(job, head, all);
     job->kernels->scale(s->E, all.sums, *all.total == 0.0f ? 0.0f : 1.0f / *all.total, 0.0f,
                         all.sums);
     cpu_write(job->kernels, out, row, 0, s->E, all.sums);

@@ -1,5 +1,5 @@
-// attention.c: out = softmax(softcap(q.k * scale) + mask) v. Scores are computed anew for each chunk
-// of the output, so that nothing is allocated.
+// attention.c: out = softmax(softcap(q.k * scale) + mask) v, with a sink's score under the softmax.
+// Scores are computed anew for each chunk of the output, so that nothing is allocated.
 #include "reference.h"
 
 #include <math.h>
@@ -37,11 +37,15 @@ static void weigh_values(const tnp_attention_attr *attention, const ref_tensor i
     int64_t key_head = head / (out->dims[1] / in[1].dims[1]), keys = in[1].dims[2];
     int64_t token[TNP_MAX_DIMS] = { t }, out_at[TNP_MAX_DIMS] = { 0, head, t };
     int64_t position = (int64_t)ref_get(&in[3], token);
-    double max = -INFINITY, sum = 0, weighted[CHUNK] = { 0 };
+    int64_t head_at[TNP_MAX_DIMS] = { head };
+    double sink = in[5].data ? ref_get(&in[5], head_at) : -INFINITY;
+    double max = sink, sum = 0, weighted[CHUNK] = { 0 };
 
     for (int64_t s = 0; s < keys; s++)
         if (is_seen(attention, position, s))
             max = fmax(max, score(attention, in, head, key_head, t, s));
+    if (sink != -INFINITY)
+        sum = exp(sink - max);   // a score of no key: it has no value
     for (int64_t s = 0; s < keys && max > -INFINITY; s++) {
         int64_t v_at[TNP_MAX_DIMS] = { 0, key_head, s };
 

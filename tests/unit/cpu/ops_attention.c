@@ -204,6 +204,85 @@ static void masks_and_layouts_match_the_reference(void **state)
     }
 }
 
+static void sinks_of_nothing_and_of_much(cpu_job *job)
+{
+    ref_tensor sinks = as_reference(&job->in[5]);
+
+    last_positions(job);
+    ref_set(&sinks, (int64_t[TNP_MAX_DIMS]){ 0 }, -INFINITY);   // as if there were none
+    ref_set(&sinks, (int64_t[TNP_MAX_DIMS]){ 1 }, 1000);        // takes all
+    ref_set(&sinks, (int64_t[TNP_MAX_DIMS]){ 2 }, -1000);
+}
+
+static void sinks_match_the_reference(void **state)
+{
+    static const op_case more[] = {
+        { .says = "one token, 257 keys",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 9, 1),
+                  VALUE(F16, 64, 3, 257),
+                  VALUE(F16, 64, 3, 257),
+                  VALUE(I32, 1),
+                  { .dtype = 0 },
+                  RANGE(-3, 8, F32, 9) },
+          .out = VALUE(F32, 64, 9, 1) },
+        { .says = "33 tokens after 100",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 33),
+                  VALUE(F32, 64, 2, 133),
+                  VALUE(F32, 48, 2, 133),
+                  VALUE(I32, 33),
+                  { .dtype = 0 },
+                  RANGE(-3, 8, F32, 6) },
+          .out = VALUE(F32, 48, 6, 33) },
+        { .says = "a window and a mask, turned",
+          .attr = &window,
+          .in = { VALUE(F32, 64, 6, 9), VALUE(F32, 64, 2, 133), VALUE(F32, 64, 2, 133),
+                  VALUE(I32, 9), VALUE(F32, 133, 9), RANGE(-3, 3, F32, 6) },
+          .out = LAID(TURNED, F32, 64, 6, 9),
+          .prepare = hide_by_mask },
+        { .says = "softcap, which the sink does not pass",
+          .attr = &capped,
+          .in = { VALUE(F32, 64, 4, 9),
+                  VALUE(F32, 64, 4, 70),
+                  VALUE(F32, 64, 4, 70),
+                  VALUE(I32, 9),
+                  { .dtype = 0 },
+                  RANGE(3, 8, F32, 4) },
+          .out = VALUE(F32, 64, 4, 9) },
+        { .says = "-inf, and so much that nothing else counts",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 3, 5),
+                  VALUE(F32, 64, 1, 70),
+                  VALUE(F32, 64, 1, 70),
+                  VALUE(I32, 5),
+                  { .dtype = 0 },
+                  VALUE(F32, 3) },
+          .out = VALUE(F32, 64, 3, 5),
+          .prepare = sinks_of_nothing_and_of_much },
+        { .says = "no keys",
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 5),
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  { .dtype = F16, .dims = { 64, 2, 70 }, .cut = { 0, 0, 70 } },
+                  VALUE(I32, 5),
+                  { .dtype = 0 },
+                  VALUE(F32, 6) },
+          .out = VALUE(F32, 64, 6, 5) },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        op_case c = more[i];
+
+        c.op = TNP_OP_ATTENTION;
+        if (!c.prepare)
+            c.prepare = last_positions;
+        c.absolute = 6e-6;
+        check_case(&c);
+    }
+}
+
 static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
 {
     static const tnp_dtype dtypes[] = { F32, F16, Q8_0 };
@@ -242,6 +321,16 @@ static void what_is_not_known_is_refused(void **state)
           .op = TNP_OP_ATTENTION,
           .attr = &causal,
           QKV(TNP_DTYPE_Q4_1, 64, 64, 6, 2, 9, 70) },
+        { .says = "sinks in F16",
+          .op = TNP_OP_ATTENTION,
+          .attr = &causal,
+          .in = { VALUE(F32, 64, 6, 9),
+                  VALUE(F32, 64, 2, 70),
+                  VALUE(F32, 64, 2, 70),
+                  VALUE(I32, 9),
+                  { .dtype = 0 },
+                  VALUE(F16, 6) },
+          .out = VALUE(F32, 64, 6, 9) },
         { .says = "5 heads, 2 key heads",
           .op = TNP_OP_ATTENTION,
           .attr = &causal,
@@ -258,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_matches_the_reference),
         cmocka_unit_test(masks_and_layouts_match_the_reference),
+        cmocka_unit_test(sinks_match_the_reference),
         cmocka_unit_test(a_token_alone_gives_the_bits_it_has_in_a_batch),
         cmocka_unit_test(what_is_not_known_is_refused),
     };

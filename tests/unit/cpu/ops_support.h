@@ -16,7 +16,7 @@
 #include "op.h"
 #include "reference/reference.h"
 
-#define MAX_OPERANDS 5
+#define MAX_OPERANDS 6
 #define TEST_DIMS    4
 
 typedef enum layout {
