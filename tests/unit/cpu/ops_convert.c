@@ -68,6 +68,44 @@ static void convert_matches_the_reference(void **state)
     }
 }
 
+// Of a decoded element each of the products and sums is rounded once; of an F16 result got and want
+// may be neighbours, as may be the levels of one in Q8_0.
+static void every_block_type_is_converted(void **state)
+{
+    static const op_case shapes[] = {
+        { .says = "one row of 2048", .in = { VALUE(0, 2048) }, .out = VALUE(0, 2048) },
+        { .says = "rows apart", .in = { LAID(PADDED, 0, 768, 3, 2) }, .out = VALUE(0, 768, 3, 2) },
+        { .says = "one row stands for all",
+          .in = { LAID(REPEATED, 0, 256, 5) },
+          .out = LAID(PADDED, 0, 256, 5) },
+        { .says = "2 of 5 rows",
+          .in = { { .dims = { 512, 5 }, .cut = { 0, 3 } } },
+          .out = { .dims = { 512, 5 }, .cut = { 0, 3 } } },
+    };
+    static const tnp_dtype to[] = { F32, F16, Q8_0 };
+
+    (void)state;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int w = 0; w < WEIGHT_TYPES; w++)
+            for (int t = 0; t < 3; t++) {
+                tnp_convert_attr attr = { sizeof attr, to[t] };
+                double largest = largest_weight(weight_types[w]);
+                op_case c = shapes[s];
+
+                c.op = TNP_OP_CONVERT;
+                c.attr = &attr;
+                c.in[0].dtype = weight_types[w];
+                c.out.dtype = to[t];
+                c.absolute = largest * 0x1p-23;
+                if (to[t] == F16)
+                    c.relative = 0x1p-10;
+                if (to[t] == Q8_0 && weight_types[w] != F32 && weight_types[w] != F16)
+                    c.absolute = largest / 127;
+                if (weight_types[w] != to[t] || to[t] != Q8_0)
+                    check_case(&c);
+            }
+}
+
 static void edges(cpu_job *job)
 {
     static const double numbers[] = { -1e30,    -9.3e18, -2147483649.0, -2147483648.0, -32769,
@@ -93,6 +131,7 @@ static void every_plain_type_converts_to_every_other(void **state)
         { .says = "33 by 3", .in = { VALUE(0, 33, 3) }, .out = VALUE(0, 33, 3) },
         { .says = "one row", .in = { VALUE(0, 700) }, .out = VALUE(0, 700) },
         { .says = "turned", .in = { LAID(TURNED, 0, 33, 3) }, .out = LAID(PADDED, 0, 33, 3) },
+        { .says = "stepped", .in = { LAID(STEPPED, 0, 33, 3) }, .out = LAID(STEPPED, 0, 33, 3) },
         { .says = "repeated", .in = { LAID(REPEATED, 0, 33, 3) }, .out = LAID(TURNED, 0, 33, 3) },
         { .says = "edges", .in = { VALUE(0, 24) }, .out = VALUE(0, 24), .prepare = edges },
     };
@@ -174,6 +213,14 @@ static void other_conversions_are_refused(void **state)
           .op = TNP_OP_CONVERT,
           .in = { VALUE(F32, 32) },
           .out = VALUE(Q4_1, 32) },
+        { .says = "Q4_K to BF16",
+          .op = TNP_OP_CONVERT,
+          .in = { VALUE(TNP_DTYPE_Q4_K, 256) },
+          .out = VALUE(TNP_DTYPE_BF16, 256) },
+        { .says = "F32 to Q4_K",
+          .op = TNP_OP_CONVERT,
+          .in = { VALUE(F32, 256) },
+          .out = VALUE(TNP_DTYPE_Q4_K, 256) },
         { .says = "concat of Q8_0",
           .op = TNP_OP_CONCAT,
           .attr = &axis,
@@ -190,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convert_matches_the_reference),
+        cmocka_unit_test(every_block_type_is_converted),
         cmocka_unit_test(every_plain_type_converts_to_every_other),
         cmocka_unit_test(concat_matches_the_reference),
         cmocka_unit_test(other_conversions_are_refused),

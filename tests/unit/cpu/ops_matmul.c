@@ -3,9 +3,9 @@
 // F32 way: a sum of K products in 8 lanes has at most K / 8 + 3 roundings after that of each
 // product, so the error is below (K / 8 + 4) * 2^-24 * sum |w x|. Integer way: the reference gets
 // activations rounded the same way; what is left are the roundings of one product and one sum for
-// each of the K / 32 blocks, below (3 K / 32 + 4) * 2^-24 * sum of the sizes of the blocks' terms,
-// where d q and m of Q4_1 count apart; both are held to (K / 8 + 8) * 2^-24 times sum (|w x| + |m
-// x|), here taken as sum |x| * max |w| + |m|.
+// each of the K / 32 blocks (of K types: a few, as blocks have parts), below (3 K / 32 + 4) * 2^-24
+// * sum of the sizes of the blocks' terms, where d q and m count apart; both are held to
+// (K / 8 + 8) * 2^-24 times sum (|w x| + |m x|), here taken as sum |x| * the largest |w| + |m|.
 #include "ops_support.h"
 
 #include <math.h>
@@ -15,21 +15,24 @@
 #define F32 TNP_DTYPE_F32
 #define F16 TNP_DTYPE_F16
 
-// Weights are below 128 * 0.0125 (Q8_0), 15 * 0.0125 + 0.0125 (Q4_1), 1 (F32, F16), and Q4_1's d q
-// and m below 0.2 each.
-static double largest_weight(tnp_dtype dtype)
-{
-    return dtype == TNP_DTYPE_Q8_0 ? 1.6 : 1.0;
-}
-
-// The reference's operand: the activations as the integer way sees them.
-static void round_activations(const op_run *run, ref_tensor *x)
+// The reference's operand: the activations as the integer way sees them, in F32.
+static ref_tensor round_activations(const ref_tensor *x)
 {
     int64_t k = x->dims[0], padded = (k + 31) / 32 * 32, at[TNP_MAX_DIMS] = { 0 },
             rows[TNP_MAX_DIMS];
     float *row = calloc((size_t)padded, sizeof *row);
+    ref_tensor rounded = *x;
 
-    assert_non_null(row);
+    rounded.dtype = F32;
+    rounded.strides[0] = sizeof(float);
+    for (int i = 1; i < TNP_MAX_DIMS; i++)
+        rounded.strides[i] = rounded.strides[i - 1] * x->dims[i - 1];
+    rounded.data = malloc((size_t)(rounded.strides[TNP_MAX_DIMS - 1] + 1));
+    assert_true(row && rounded.data);
+    if (ref_is_empty(x)) {
+        free(row);
+        return rounded;
+    }
     memcpy(rows, x->dims, sizeof rows);
     rows[0] = 1;
     do {
@@ -37,11 +40,18 @@ static void round_activations(const op_run *run, ref_tensor *x)
             row[at[0]] = (float)ref_get(x, at);
         ref_round_activations(padded, row, row);
         for (at[0] = 0; at[0] < k; at[0]++)
-            ref_set(x, at, row[at[0]]);
+            ref_set(&rounded, at, row[at[0]]);
         at[0] = 0;
     } while (ref_next(rows, at));
     free(row);
-    (void)run;
+    return rounded;
+}
+
+static int goes_the_integer_way(tnp_dtype dtype)
+{
+    return dtype == TNP_DTYPE_Q4_0 || dtype == TNP_DTYPE_Q4_1 || dtype == TNP_DTYPE_Q5_0 ||
+           dtype == TNP_DTYPE_Q5_1 || dtype == TNP_DTYPE_Q8_0 || dtype == TNP_DTYPE_Q4_K ||
+           dtype == TNP_DTYPE_Q5_K || dtype == TNP_DTYPE_Q6_K;
 }
 
 static double sum_of_sizes(const ref_tensor *x, const int64_t out_at[TNP_MAX_DIMS])
@@ -80,25 +90,20 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
 {
     static const uint32_t worker_counts[] = { 1, 2, 3, 5 };
     tnp_dtype w_dtype = c->in[1].dtype;
-    int is_rounded = !c->activations_f32 &&
-                     (w_dtype == TNP_DTYPE_Q8_0 || w_dtype == TNP_DTYPE_Q4_1);
+    int is_rounded = !c->activations_f32 && goes_the_integer_way(w_dtype);
     op_run run;
-    ref_tensor in[MAX_OPERANDS], want;
-    char *first, *x_copy;
+    ref_tensor in[MAX_OPERANDS], want, rounded = { .data = NULL };
+    char *first;
     size_t out_bytes;
 
     op_run_init(&run, c, kernels);
     out_bytes = run.bytes[MAX_OPERANDS];
     first = malloc(out_bytes);
-    x_copy = malloc(run.bytes[0] * 2);   // as F32, an F16 operand needs twice its bytes
-    assert_true(first && x_copy);
+    assert_non_null(first);
     for (uint32_t i = 0; i < MAX_OPERANDS; i++)
         in[i] = as_reference(&run.job.in[i]);
-    if (is_rounded && in[0].dtype == F32) {
-        memcpy(x_copy, run.memory[0], run.bytes[0]);
-        in[0].data = x_copy;
-        round_activations(&run, &in[0]);
-    }
+    if (is_rounded)
+        in[0] = rounded = round_activations(&in[0]);
     want = as_reference(&run.job.out);
     want.data = malloc(out_bytes);
     assert_non_null(want.data);
@@ -108,6 +113,8 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
         op_run_all(&run, worker_counts[i]);
         compare_products(c, &run, &in[0], &want, worker_counts[i]);
         if (i == 0)
+            note_errors(&run.job, &want);
+        if (i == 0)
             memcpy(first, run.memory[MAX_OPERANDS], out_bytes);
         else if (memcmp(first, run.memory[MAX_OPERANDS], out_bytes))
             fail_msg("'%s', level %s: %u workers give other bits than one", c->says, kernels->level,
@@ -115,7 +122,7 @@ static void check_product(const op_case *c, const cpu_kernels *kernels)
     }
     free(want.data);
     free(first);
-    free(x_copy);
+    free(rounded.data);
     op_run_finish(&run);
 }
 
@@ -129,7 +136,7 @@ static const struct {
     { VALUE(F32, 1536, 3), VALUE(0, 1536, 9), VALUE(F32, 9, 3),
       "more than one panel along K, three tokens" },
     { VALUE(F32, 96, 31), VALUE(0, 96, 40), VALUE(F32, 40, 31), "31 tokens" },
-    { VALUE(F32, 64, 257), VALUE(0, 64, 16), VALUE(F32, 16, 257), "257 tokens" },
+    { VALUE(F32, 64, 257), VALUE(0, 64, 5), VALUE(F32, 5, 257), "257 tokens" },
     { LAID(PADDED, F32, 64, 5), LAID(PADDED, 0, 64, 16), LAID(PADDED, F32, 16, 5),
       "rows with bytes between" },
     { LAID(TURNED, F32, 64, 5), VALUE(0, 64, 16), LAID(TURNED, F32, 16, 5), "turned x and out" },
@@ -147,23 +154,40 @@ static const struct {
       { .dtype = 0, .dims = { 64, 16 }, .cut = { 64 } },
       VALUE(F32, 16, 3),
       "0 of 64 products" },
+    { { .dtype = F32, .dims = { 64, 3 }, .cut = { 21 } },
+      { .dtype = 0, .dims = { 64, 16 }, .cut = { 21 } },
+      VALUE(F32, 16, 3),
+      "43 of 64 products, inside a block" },
+    { LAID(STEPPED, F16, 64, 5), VALUE(0, 64, 16), LAID(STEPPED, F32, 16, 5),
+      "every second element of x and out" },
+    { LAID(REPEATED, F32, 64, 5, 2), VALUE(0, 64, 16), VALUE(F32, 16, 5, 2), "one token for all" },
+    { VALUE(F32, 64, 5, 4), LAID(REPEATED, 0, 64, 16, 4), VALUE(F32, 16, 5, 4),
+      "one row of w for all" },
 };
 
+// Inner sizes are rounded up to whole blocks.
 static void every_weight_type_matches_the_reference(void **state)
 {
-    static const tnp_dtype weights[] = { F32, F16, TNP_DTYPE_Q8_0, TNP_DTYPE_Q4_1 };
-
     (void)state;
     for (uint32_t level = 0; test_level(level); level++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-            for (size_t w = 0; w < 8; w++) {
+            for (int w = 0; w < 2 * WEIGHT_TYPES; w++) {
+                tnp_dtype dtype = weight_types[w / 2];
                 op_case c = { .says = shapes[s].says,
                               .op = TNP_OP_MATMUL,
                               .in = { shapes[s].x, shapes[s].w },
                               .out = shapes[s].out,
                               .activations_f32 = w % 2 };
+                int64_t k = c.in[0].dims[0], whole = whole_blocks(dtype, k);
 
-                c.in[1].dtype = weights[w / 2];
+                if (c.activations_f32 && !goes_the_integer_way(dtype))
+                    continue;   // the same as without
+                for (int i = 0; i < 2; i++) {
+                    c.in[i].dims[0] = whole;
+                    if (c.in[i].cut[0] == k)
+                        c.in[i].cut[0] = whole;
+                }
+                c.in[1].dtype = dtype;
                 check_product(&c, test_level(level));
             }
 }
@@ -191,14 +215,12 @@ static void odd_inner_sizes_match_the_reference(void **state)
 // A decoded token must not differ from the same token in a batch.
 static void a_token_alone_gives_the_bits_it_has_in_a_batch(void **state)
 {
-    static const tnp_dtype weights[] = { F32, F16, TNP_DTYPE_Q8_0, TNP_DTYPE_Q4_1 };
-
     (void)state;
     for (uint32_t level = 0; test_level(level); level++)
-        for (size_t w = 0; w < 8; w++) {
+        for (int w = 0; w < 2 * WEIGHT_TYPES; w++) {
             op_case c = { .says = "batch",
                           .op = TNP_OP_MATMUL,
-                          .in = { VALUE(F32, 576, 7), VALUE(weights[w / 2], 576, 20) },
+                          .in = { VALUE(F32, 768, 7), VALUE(weight_types[w / 2], 768, 20) },
                           .out = VALUE(F32, 20, 7),
                           .activations_f32 = w % 2 };
             op_run run;

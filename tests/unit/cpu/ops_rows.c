@@ -119,34 +119,41 @@ static void get_rows_matches_the_reference(void **state)
     }
 }
 
-// Values are below 64 in size (Q6_K: 0.0125 * 128 * 32 = 51): each of the products and sums is
-// rounded once.
-static void every_block_type_is_decoded(void **state)
+// Of a decoded element each of the products and sums is rounded once.
+static double decoded_bound(tnp_dtype dtype)
 {
-    static const tnp_dtype types[] = {
-        TNP_DTYPE_Q4_0, Q4_1,           TNP_DTYPE_Q5_0,  TNP_DTYPE_Q5_1,
-        Q8_0,           TNP_DTYPE_Q2_K, TNP_DTYPE_Q3_K,  TNP_DTYPE_Q4_K,
-        TNP_DTYPE_Q5_K, TNP_DTYPE_Q6_K, TNP_DTYPE_IQ4_NL
+    return largest_weight(dtype) * 0x1p-23;
+}
+
+static void rows_of_every_weight_type_are_got(void **state)
+{
+    static const op_case cases[] = {
+        { .says = "9 rows of 7",
+          .in = { VALUE(0, 300, 7), RANGE(0, 7, I32, 9) },
+          .out = VALUE(F32, 300, 9) },
+        { .says = "rows longer than a buffer, apart",
+          .in = { LAID(PADDED, 0, 768, 7), RANGE(0, 7, I32, 2) },
+          .out = LAID(PADDED, F32, 768, 2) },
+        { .says = "three matrices, every second index",
+          .in = { VALUE(0, 33, 7, 3),
+                  { .dtype = I32, .dims = { 2, 3 }, .layout = STEPPED, .high = 7 } },
+          .out = LAID(TURNED, F32, 33, 2, 3) },
+        { .says = "one row stands for all",
+          .in = { LAID(REPEATED, 0, 33, 7), RANGE(0, 7, I32, 3) },
+          .out = LAID(STEPPED, F32, 33, 3) },
     };
-    static const tnp_convert_attr to_f32 = { sizeof to_f32, F32 };
 
     (void)state;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        op_case rows = { .says = "rows of 768",
-                         .op = TNP_OP_GET_ROWS,
-                         .in = { LAID(PADDED, types[i], 768, 7), RANGE(0, 7, I32, 9) },
-                         .out = VALUE(F32, 768, 9),
-                         .absolute = 64 * 0x1p-23 };
-        op_case one = { .says = "one row of 2048",
-                        .op = TNP_OP_CONVERT,
-                        .attr = &to_f32,
-                        .in = { VALUE(types[i], 2048) },
-                        .out = VALUE(F32, 2048),
-                        .absolute = 64 * 0x1p-23 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int w = 0; w < WEIGHT_TYPES; w++) {
+            op_case c = cases[i];
 
-        check_case(&rows);
-        check_case(&one);
-    }
+            c.op = TNP_OP_GET_ROWS;
+            c.in[0].dtype = weight_types[w];
+            c.in[0].dims[0] = c.out.dims[0] = whole_blocks(weight_types[w], c.out.dims[0]);
+            c.absolute = decoded_bound(weight_types[w]);
+            check_case(&c);
+        }
 }
 
 static void same_row_twice(cpu_job *job)
@@ -182,6 +189,14 @@ static void set_rows_matches_the_reference(void **state)
         { .says = "turned",
           .in = { LAID(TURNED, F16, 33, 7), LAID(TURNED, F32, 33, 3), RANGE(0, 7, I32, 3) },
           .out = LAID(TURNED, F16, 33, 7) },
+        { .says = "every second element",
+          .in = { LAID(STEPPED, F16, 33, 7),
+                  LAID(STEPPED, F32, 33, 3),
+                  { .dtype = I32, .dims = { 3 }, .layout = STEPPED, .high = 7 } },
+          .out = LAID(STEPPED, F16, 33, 7) },
+        { .says = "one row for all",
+          .in = { VALUE(Q8_0, 96, 7), LAID(REPEATED, F32, 96, 3), RANGE(0, 7, I32, 3) },
+          .out = VALUE(Q8_0, 96, 7) },
         { .says = "2 of 5 rows",
           .in = { VALUE(F16, 33, 7),
                   { .dtype = F32, .dims = { 33, 5 }, .cut = { 0, 3 } },
@@ -228,22 +243,28 @@ static void other_tables_are_refused(void **state)
           .op = TNP_OP_GET_ROWS,
           .in = { VALUE(F32, 32, 4), VALUE(TNP_DTYPE_I64, 1) },
           .out = VALUE(F32, 32, 1) },
-        { .says = "into Q4_1",
-          .op = TNP_OP_SET_ROWS,
-          .in = { VALUE(Q4_1, 32, 4), VALUE(F32, 32, 1), VALUE(I32, 1) },
-          .out = VALUE(Q4_1, 32, 4) },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_refusal(&cases[i]);
+    for (int w = 0; w < WEIGHT_TYPES; w++) {
+        tnp_dtype dtype = weight_types[w];
+        op_case into = { .says = dtype_name(dtype),
+                         .op = TNP_OP_SET_ROWS,
+                         .in = { VALUE(dtype, 256, 4), VALUE(F32, 256, 1), VALUE(I32, 1) },
+                         .out = VALUE(dtype, 256, 4) };
+
+        if (dtype != F32 && dtype != F16 && dtype != Q8_0)
+            check_refusal(&into);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(get_rows_matches_the_reference),
-        cmocka_unit_test(every_block_type_is_decoded),
+        cmocka_unit_test(rows_of_every_weight_type_are_got),
         cmocka_unit_test(set_rows_matches_the_reference),
         cmocka_unit_test(other_tables_are_refused),
     };

@@ -2,6 +2,7 @@
 #include "ops_support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,61 @@ int64_t bytes_of(tnp_dtype dtype, int64_t elements)
     }
 }
 
+const tnp_dtype weight_types[WEIGHT_TYPES] = {
+    TNP_DTYPE_F32,  TNP_DTYPE_F16,  TNP_DTYPE_BF16, TNP_DTYPE_Q4_0,   TNP_DTYPE_Q4_1,
+    TNP_DTYPE_Q5_0, TNP_DTYPE_Q5_1, TNP_DTYPE_Q8_0, TNP_DTYPE_Q2_K,   TNP_DTYPE_Q3_K,
+    TNP_DTYPE_Q4_K, TNP_DTYPE_Q5_K, TNP_DTYPE_Q6_K, TNP_DTYPE_IQ4_NL,
+};
+
+const char *dtype_name(tnp_dtype dtype)
+{
+    switch (dtype) {
+#define DTYPE(number, NAME, elements_of_block, bytes_of_block)                                     \
+    case TNP_DTYPE_##NAME:                                                                         \
+        return #NAME;
+#include <tenon/dtypes.def>
+    default:
+        return "?";
+    }
+}
+
+int64_t whole_blocks(tnp_dtype dtype, int64_t elements)
+{
+    int64_t block = block_elements(dtype);
+
+    return (elements + block - 1) / block * block;
+}
+
+double largest_weight(tnp_dtype dtype)
+{
+    const double d = 0.0125;   // fill_blocks
+
+    switch (dtype) {
+    case TNP_DTYPE_Q4_0:
+        return d * (15 + 8);
+    case TNP_DTYPE_Q4_1:
+        return d * (15 + 1);
+    case TNP_DTYPE_Q5_0:
+        return d * (31 + 16);
+    case TNP_DTYPE_Q5_1:
+        return d * (31 + 1);
+    case TNP_DTYPE_Q8_0:
+    case TNP_DTYPE_Q3_K:   // 32 * 4
+    case TNP_DTYPE_IQ4_NL:
+        return d * 128;
+    case TNP_DTYPE_Q2_K:
+        return d * (15 * 3 + 15);
+    case TNP_DTYPE_Q4_K:
+        return d * (63 * 15 + 63);
+    case TNP_DTYPE_Q5_K:
+        return d * (63 * 31 + 63);
+    case TNP_DTYPE_Q6_K:
+        return d * 128 * (63 + 32);
+    default:
+        return 1;
+    }
+}
+
 ref_tensor as_reference(const cpu_tensor *t)
 {
     ref_tensor r = { .data = t->data, .dtype = t->dtype };
@@ -69,7 +125,10 @@ static void set_strides(cpu_tensor *t, layout how, int64_t padding)
     for (int i = 2; i < TNP_MAX_DIMS; i++)
         t->strides[i] = i == 2 && how == TURNED ? t->strides[0] * t->dims[0]
                                                 : t->strides[i - 1] * t->dims[i - 1];
-    for (int i = 1; i < TNP_MAX_DIMS && how == REPEATED; i++)
+    if (how == STEPPED)
+        for (int i = 0; i < TNP_MAX_DIMS; i++)
+            t->strides[i] *= 2;
+    for (int i = how == SINGLE ? 0 : 1; i < TNP_MAX_DIMS && how >= REPEATED; i++)
         t->strides[i] = 0;
 }
 
@@ -111,7 +170,7 @@ static void fill_blocks(const cpu_tensor *t)
     int64_t dims[TNP_MAX_DIMS];
 
     memcpy(dims, t->dims, sizeof dims);
-    dims[0] = t->dims[0] / block_elements(t->dtype);
+    dims[0] = whole_blocks(t->dtype, t->dims[0]) / block_elements(t->dtype);
     do {
         char *block = t->data;
         static const uint16_t scales[] = { 0x1c00, 0x2000, 0x2266,
@@ -259,6 +318,99 @@ static void check_between(const op_run *run, const char *before, const char *aft
     free(owned);
 }
 
+// ------------------------------------------------------------------------------- the table of errors
+
+typedef struct errors {
+    tnp_op op;
+    char types[24];
+    uint64_t count;
+    double absolute, relative, to_largest;
+} errors;
+
+static struct {
+    const char *path;
+    size_t count;
+    errors rows[256];
+} table;
+
+static const char *op_name(tnp_op op)
+{
+    switch (op) {
+#define OP(number, NAME, name, ...)                                                                \
+    case number:                                                                                   \
+        return #name;
+#include <tenon/ops.def>
+    default:
+        return "?";
+    }
+}
+
+static void write_table(void)
+{
+    FILE *to = fopen(table.path, "a");
+
+    for (const errors *e = table.rows; to && e < table.rows + table.count; e++)
+        fprintf(to, "%s %s %llu %.3g %.3g %.3g\n", op_name(e->op), e->types,
+                (unsigned long long)e->count, e->absolute, e->relative, e->to_largest);
+    if (!to || fclose(to))
+        fprintf(stderr, "%s: cannot be written\n", table.path);
+}
+
+static errors *row_of(const cpu_job *job)
+{
+    char types[24];
+    errors *e = table.rows;
+
+    if (job->op == TNP_OP_CONVERT)
+        snprintf(types, sizeof types, "%s>%s", dtype_name(job->in[0].dtype),
+                 dtype_name(job->out.dtype));
+    else   // of a product the weight, of attention the keys
+        snprintf(types, sizeof types, "%s",
+                 dtype_name(job->in[job->op == TNP_OP_MATMUL || job->op == TNP_OP_MATMUL_ID ||
+                                    job->op == TNP_OP_ATTENTION]
+                                .dtype));
+    while (e < table.rows + table.count && (e->op != job->op || strcmp(e->types, types)))
+        e++;
+    if (e == table.rows + table.count) {
+        assert_true(table.count < sizeof table.rows / sizeof table.rows[0]);
+        table.count++;
+        e->op = job->op;
+        memcpy(e->types, types, sizeof types);
+    }
+    return e;
+}
+
+void note_errors(const cpu_job *job, const ref_tensor *want)
+{
+    ref_tensor got = as_reference(&job->out);
+    int64_t at[TNP_MAX_DIMS] = { 0 };
+    double largest = 0, most = 0;
+    errors *e;
+
+    if (!table.path) {
+        table.path = getenv("TENON_TEST_ERRORS") ? getenv("TENON_TEST_ERRORS") : "";
+        if (*table.path)
+            atexit(write_table);
+    }
+    if (!*table.path || ref_is_empty(&got))
+        return;
+    e = row_of(job);
+    do {
+        double w = ref_get(want, at), off = fabs(ref_get(&got, at) - w);
+
+        e->count++;
+        if (!isfinite(w))
+            continue;
+        largest = fmax(largest, fabs(w));
+        most = fmax(most, off);
+        if (w != 0)
+            e->relative = fmax(e->relative, off / fabs(w));
+    } while (ref_next(got.dims, at));
+    e->absolute = fmax(e->absolute, most);
+    if (largest > 0)
+        e->to_largest = fmax(e->to_largest, most / largest);
+}
+
 static void compare(const op_case *c, const op_run *run, const ref_tensor *want, uint32_t workers)
 {
     ref_tensor got = as_reference(&run->job.out);
@@ -320,6 +472,8 @@ static void check_level(const op_case *c, const cpu_kernels *kernels)
             fail_msg("'%s' failed: %s", c->says, run.job.failure);
         compare(c, &run, &want, worker_counts[i]);
         check_between(&run, before, out, out_bytes, &full);
+        if (i == 0)
+            note_errors(&run.job, &want);
         if (i == 0)
             memcpy(first, out, out_bytes);
         else if (memcmp(first, out, out_bytes))

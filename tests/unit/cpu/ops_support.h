@@ -23,7 +23,10 @@ typedef enum layout {
     CONTIGUOUS,
     PADDED,     // some bytes between rows
     TURNED,     // dims[0] and dims[1] change places in memory: no row is contiguous
+    STEPPED,    // every second element, as a slice with a step leaves them
     REPEATED,   // dims[1] and up have stride 0: one row stands for all
+    SINGLE,     // all strides are 0: one element stands for all
+    LAYOUTS
 } layout;
 
 // Dims of 0 beyond the first mean 1. cut: elements of each dim that do not count in this run.
@@ -83,6 +86,19 @@ void op_run_finish(op_run *run);
 void op_run_all(op_run *run, uint32_t workers);   // every phase for every worker
 ref_tensor as_reference(const cpu_tensor *t);
 int64_t bytes_of(tnp_dtype dtype, int64_t elements);
+
+// Counts a result into the table of errors: with TENON_TEST_ERRORS=FILE a test appends a line for
+// each op and type to the file when it ends (tests/op-errors).
+void note_errors(const cpu_job *job, const ref_tensor *want);
+
+// Every type of dtypes.def that weights may have: floats first, then block types.
+extern const tnp_dtype weight_types[];
+enum { WEIGHT_TYPES = 14 };
+const char *dtype_name(tnp_dtype dtype);
+int64_t whole_blocks(tnp_dtype dtype, int64_t elements);   // rounded up
+// No term of a weight as contents here have it is larger in size: of d q + m, and of d (q - 8) and
+// the like where a kernel takes d q and 8 d apart, the sizes of both together.
+double largest_weight(tnp_dtype dtype);
 
 // The levels of this machine, lowest first; NULL beyond the highest.
 const cpu_kernels *test_level(uint32_t i);
