@@ -1,5 +1,8 @@
 // norm.c: rms_norm, layer_norm and l2_norm. Workers take whole rows. A row that does not stand as
-// F32 is copied to the worker's own piece of scratch, normed there, and written back converted.
+// F32 is copied to the worker's own piece of scratch, normed there, and written back converted. So
+// are a weight and a bias whose elements do not stand side by side, once.
+//
+// Scratch, of n floats each:  | for each worker: row? weight? bias? |
 #include "ops.h"
 
 #include <math.h>
@@ -20,18 +23,25 @@ static const char *refuse_norm(const cpu_job *node)
         return "a norm of what is neither F32 nor F16";
     for (uint32_t i = 1; i < node->input_count; i++)
         if (cpu_has(node, i) &&
-            (node->in[i].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[i]) ||
-             node->in[i].dims[0] < node->out.dims[0]))
-            return "a norm with a weight or a bias that is not F32, contiguous and as long as a "
-                   "row";
+            (node->in[i].dtype != TNP_DTYPE_F32 || node->in[i].dims[0] < node->out.dims[0]))
+            return "a norm with a weight or a bias that is not F32 and as long as a row";
     return cpu_refuse_strides(node);
+}
+
+static int is_vector_copied(const cpu_job *job, uint32_t i)
+{
+    return cpu_has(job, i) && !cpu_has_unit_rows(&job->in[i]);
+}
+
+static int64_t floats_of_worker(const cpu_job *job)
+{
+    return cpu_round_up(job->out.dims[0], 16) *
+           (is_copied(job) + is_vector_copied(job, 1) + is_vector_copied(job, 2));
 }
 
 static uint64_t scratch_of_norm(const cpu_job *node, uint32_t workers)
 {
-    return is_copied(node)
-               ? (uint64_t)cpu_lines(node->out.dims[0] * (int64_t)sizeof(float)) * workers
-               : 0;
+    return (uint64_t)floats_of_worker(node) * sizeof(float) * workers;
 }
 
 // One row, or one vector of weights or biases.
@@ -85,9 +95,18 @@ static void l2_norm(const norm_row *row)
         row->out[i] = row->x[i] * factor;
 }
 
-static const float *vector(const cpu_job *job, uint32_t i)
+// Weight or bias; NULL = none. One that is copied takes the next n floats of *room.
+static const float *vector(const cpu_job *job, uint32_t i, float **room)
 {
-    return i < job->input_count ? (const float *)(const void *)job->in[i].data : NULL;
+    const cpu_tensor *t = &job->in[i];
+    float *to = *room;
+
+    if (i >= job->input_count || !t->data)
+        return NULL;
+    if (!is_vector_copied(job, i))
+        return (const float *)(const void *)t->data;
+    *room += cpu_round_up(job->out.dims[0], 16);
+    return cpu_read(job->kernels, t, t->data, 0, job->out.dims[0], to);
 }
 
 static void run_norm(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
@@ -95,12 +114,16 @@ static void run_norm(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t wor
     const cpu_tensor *x = &job->in[0], *out = &job->out;
     const tnp_norm_attr *attr = job->attr;
     cpu_range part = cpu_part(cpu_row_count(out), 1, worker, workers);
-    norm_row one = { out->dims[0], NULL, vector(job, 1), vector(job, 2), attr->eps, NULL };
+    int64_t own = floats_of_worker(job);
+    float *room = own ? (float *)(void *)job->scratch + own * worker : NULL;
+    norm_row one = { .n = out->dims[0], .eps = attr->eps };
     float *copy = NULL;
 
     (void)phase;
+    one.weight = vector(job, 1, &room);
+    one.bias = vector(job, 2, &room);
     if (is_copied(job))
-        copy = (float *)(void *)(job->scratch + cpu_lines(one.n * (int64_t)sizeof(float)) * worker);
+        copy = room;
     for (int64_t r = part.begin; r < part.end; r++) {
         char *row = cpu_row(out, out->dims, r);
         const char *row_x = cpu_row(x, out->dims, r);

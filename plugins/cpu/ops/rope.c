@@ -42,9 +42,8 @@ static const char *refuse_rope(const cpu_job *node)
     if (node->in[1].dtype != TNP_DTYPE_I32)
         return "rope with positions that are not I32";
     if (cpu_has(node, 2) &&
-        (node->in[2].dtype != TNP_DTYPE_F32 || !cpu_has_unit_rows(&node->in[2]) ||
-         node->in[2].dims[0] < (int64_t)attr->rot_dims / 2))
-        return "rope with factors that are not F32, contiguous and one a pair";
+        (node->in[2].dtype != TNP_DTYPE_F32 || node->in[2].dims[0] < (int64_t)attr->rot_dims / 2))
+        return "rope with factors that are not F32 and one a pair";
     if (attr->layout != TNP_ROPE_NORMAL && attr->layout != TNP_ROPE_NEOX)
         return "rope with a layout of pairs unknown here";
     if (attr->rot_dims < 2 || attr->rot_dims % 2 || attr->rot_dims > node->in[0].dims[0])
@@ -102,10 +101,18 @@ static double scale_of_pair(const tnp_rope_attr *attr, ramp r, int64_t pair)
     return scale * (1 - plain) + plain;
 }
 
+static double factor_of_pair(const cpu_tensor *factors, int64_t pair)
+{
+    float factor;
+
+    memcpy(&factor, factors->data + pair * factors->strides[0], sizeof factor);
+    return (double)factor;
+}
+
 static void make_table(const cpu_job *job, cpu_range tokens)
 {
     const tnp_rope_attr *attr = job->attr;
-    const float *factors = job->input_count > 2 ? (const void *)job->in[2].data : NULL;
+    const cpu_tensor *factors = job->input_count > 2 && job->in[2].data ? &job->in[2] : NULL;
     const double ratio = pow((double)attr->base, -2.0 / (double)attr->rot_dims);
     const float length = attr->yarn_attention == 0.0f ? 1.0f : attr->yarn_attention;
     int64_t pairs = pair_count(job);
@@ -120,7 +127,7 @@ static void make_table(const cpu_job *job, cpu_range tokens)
         for (int64_t i = 0; i < count; i++, power *= ratio) {
             step[i] = power * scale_of_pair(attr, yarn, first + i);
             if (factors)
-                step[i] /= (double)factors[first + i];
+                step[i] /= factor_of_pair(factors, first + i);
         }
         for (int64_t t = tokens.begin; t < tokens.end; t++) {
             float *cosines = (float *)(void *)job->scratch + t * 2 * pairs + first,
