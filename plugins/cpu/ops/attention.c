@@ -84,6 +84,11 @@ static shape measure(const cpu_job *job)
     return s;
 }
 
+static int is_key_type(const cpu_tensor *t)
+{
+    return cpu_is_float(t) || cpu_block_elements(t->dtype) > 1;
+}
+
 static const char *refuse_attention(const cpu_job *node)
 {
     const tnp_attention_attr *attr = node->attr;
@@ -91,9 +96,8 @@ static const char *refuse_attention(const cpu_job *node)
 
     if (!cpu_is_float(q) || node->out.dtype != TNP_DTYPE_F32)
         return "attention with queries that are neither F32 nor F16, or a result that is not F32";
-    if ((!cpu_is_float(k) && k->dtype != TNP_DTYPE_Q8_0) ||
-        (!cpu_is_float(v) && v->dtype != TNP_DTYPE_Q8_0))
-        return "attention with keys or values other than F32, F16 and Q8_0";
+    if (!is_key_type(k) || !is_key_type(v))
+        return "attention with keys or values other than F32, F16 and block types";
     if (node->in[3].dtype != TNP_DTYPE_I32)
         return "attention with positions that are not I32";
     if (cpu_has(node, 4) && !cpu_is_float(&node->in[4]))
