@@ -2,7 +2,6 @@
 #include "ops_support.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,99 +315,6 @@ static void check_between(const op_run *run, const char *before, const char *aft
         if (!owned[i] && before[i] != after[i])
             fail_msg("'%s': byte %zu, between elements of the output, has changed", run->says, i);
     free(owned);
-}
-
-// ------------------------------------------------------------------------------- the table of errors
-
-typedef struct errors {
-    tnp_op op;
-    char types[24];
-    uint64_t count;
-    double absolute, relative, to_largest;
-} errors;
-
-static struct {
-    const char *path;
-    size_t count;
-    errors rows[256];
-} table;
-
-static const char *op_name(tnp_op op)
-{
-    switch (op) {
-#define OP(number, NAME, name, ...)                                                                \
-    case number:                                                                                   \
-        return #name;
-#include <tenon/ops.def>
-    default:
-        return "?";
-    }
-}
-
-static void write_table(void)
-{
-    FILE *to = fopen(table.path, "a");
-
-    for (const errors *e = table.rows; to && e < table.rows + table.count; e++)
-        fprintf(to, "%s %s %llu %.3g %.3g %.3g\n", op_name(e->op), e->types,
-                (unsigned long long)e->count, e->absolute, e->relative, e->to_largest);
-    if (!to || fclose(to))
-        fprintf(stderr, "%s: cannot be written\n", table.path);
-}
-
-static errors *row_of(const cpu_job *job)
-{
-    char types[24];
-    errors *e = table.rows;
-
-    if (job->op == TNP_OP_CONVERT)
-        snprintf(types, sizeof types, "%s>%s", dtype_name(job->in[0].dtype),
-                 dtype_name(job->out.dtype));
-    else   // of a product the weight, of attention the keys
-        snprintf(types, sizeof types, "%s",
-                 dtype_name(job->in[job->op == TNP_OP_MATMUL || job->op == TNP_OP_MATMUL_ID ||
-                                    job->op == TNP_OP_ATTENTION]
-                                .dtype));
-    while (e < table.rows + table.count && (e->op != job->op || strcmp(e->types, types)))
-        e++;
-    if (e == table.rows + table.count) {
-        assert_true(table.count < sizeof table.rows / sizeof table.rows[0]);
-        table.count++;
-        e->op = job->op;
-        memcpy(e->types, types, sizeof types);
-    }
-    return e;
-}
-
-void note_errors(const cpu_job *job, const ref_tensor *want)
-{
-    ref_tensor got = as_reference(&job->out);
-    int64_t at[TNP_MAX_DIMS] = { 0 };
-    double largest = 0, most = 0;
-    errors *e;
-
-    if (!table.path) {
-        table.path = getenv("TENON_TEST_ERRORS") ? getenv("TENON_TEST_ERRORS") : "";
-        if (*table.path)
-            atexit(write_table);
-    }
-    if (!*table.path || ref_is_empty(&got))
-        return;
-    e = row_of(job);
-    do {
-        double w = ref_get(want, at), off = fabs(ref_get(&got, at) - w);
-
-        e->count++;
-        if (!isfinite(w))
-            continue;
-        largest = fmax(largest, fabs(w));
-        most = fmax(most, off);
-        if (w != 0)
-            e->relative = fmax(e->relative, off / fabs(w));
-    } while (ref_next(got.dims, at));
-    e->absolute = fmax(e->absolute, most);
-    if (largest > 0)
-        e->to_largest = fmax(e->to_largest, most / largest);
 }
 
 static void compare(const op_case *c, const op_run *run, const ref_tensor *want, uint32_t workers)
