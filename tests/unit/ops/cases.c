@@ -163,7 +163,7 @@ static tn_graph *build(const op_case *c, tn_value *values)
 
     assert_int_equal(tn_graph_create(NULL, &graph, &err), TN_OK);
     for (uint32_t i = 0; i < c->input_count; i++) {
-        char name[16];
+        char name[24];
 
         snprintf(name, sizeof name, "input %u", i);
         values[i] = tn_graph_input(graph, name, c->inputs[i].dtype, c->inputs[i].rank,
