@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/map_guard.h"
 
 enum {
     READ_ALIGNMENT = 4096
@@ -41,8 +42,14 @@ static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_err
     if (data == MAP_FAILED)
         return tni_fail(err, errno == ENOMEM ? TN_E_HOST_MEMORY : TN_E_FILE,
                         "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
+    tn_status status = tni_map_guard_add(data, map->bytes, &map->allocator, &map->guarded, err);
+    if (status != TN_OK) {
+        munmap(data, map->bytes);
+        return status;
+    }
     map->data = data;
     map->is_mapped = true;
+    map->file = file;
     return TN_OK;
 }
 
@@ -70,15 +77,47 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint
                           (uint64_t)after.st_size, max_bytes);
     else if ((map->bytes = (size_t)after.st_size) > 0)
         status = read ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
-    close(file);
+    map->modified = after.st_mtim;
+    if (!map->is_mapped)
+        close(file);
     return status;
+}
+
+bool tni_file_map_failed(const tni_file_map *map)
+{
+    return map->is_mapped && tni_map_guard_failed_at(map->guarded) != SIZE_MAX;
+}
+
+tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error *err)
+{
+    struct stat now;
+    if (!map->is_mapped)
+        return TN_OK;
+    if (tni_file_map_failed(map))
+        return tni_fail(err, TN_E_FILE,
+                        "%s: could not be read at byte %zu of %zu: the file was cut or its disk "
+                        "failed while it was in use",
+                        path, tni_map_guard_failed_at(map->guarded), map->bytes);
+    if (fstat(map->file, &now) != 0)
+        return tni_fail(err, TN_E_FILE, "%s: cannot be looked at any more: %s", path,
+                        strerror(errno));
+    if ((uint64_t)now.st_size != map->bytes)
+        return tni_fail(err, TN_E_FILE,
+                        "%s: was changed while it was in use: it had %zu bytes and has %" PRIu64,
+                        path, map->bytes, (uint64_t)now.st_size);
+    if (now.st_mtim.tv_sec != map->modified.tv_sec || now.st_mtim.tv_nsec != map->modified.tv_nsec)
+        return tni_fail(err, TN_E_FILE, "%s: was written to while it was in use", path);
+    return TN_OK;
 }
 
 void tni_file_map_close(tni_file_map *map)
 {
-    if (map->data && map->is_mapped)
+    if (map->data && map->is_mapped) {
+        tni_map_guard_remove(map->guarded, &map->allocator);
         munmap((void *)map->data, map->bytes);
-    else if (map->data)
+        close(map->file);
+    } else if (map->data) {
         tni_free(&map->allocator, (void *)map->data);
+    }
     *map = (tni_file_map){ .allocator = map->allocator };
 }

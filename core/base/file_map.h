@@ -1,15 +1,24 @@
 // file_map.h: a whole regular file in memory, read-only: mapped, or read into allocated memory.
+//
+// A mapping shows what becomes of the file afterwards: tni_file_map_check tells. Reading where it was
+// cut raises SIGBUS, or gives zeros under the guard (map_guard.h).
 #ifndef TNI_FILE_MAP_H
 #define TNI_FILE_MAP_H
 
 #include <stdbool.h>
 #include <tenon/status.h>
+#include <time.h>
+
+typedef struct tni_guarded tni_guarded;
 
 typedef struct tni_file_map {
     const unsigned char *data;   // NULL for an empty file
     size_t bytes;
     bool is_mapped;
-    tn_allocator allocator;   // of a file that was read
+    int file;                   // open while it is mapped
+    struct timespec modified;   // when it was opened
+    tni_guarded *guarded;       // NULL unless it is mapped
+    tn_allocator allocator;
 } tni_file_map;
 
 // Refuses what is not a regular file (a folder, a device, a FIFO) without opening it for good:
@@ -17,6 +26,13 @@ typedef struct tni_file_map {
 // words; TN_E_HOST_MEMORY.
 tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err);
+
+// Whether a read of the mapping has failed, under the guard.
+bool tni_file_map_failed(const tni_file_map *map);
+// Whether a mapped file still is as it was: of the same size and time, and read without a failure.
+// TN_E_FILE, with path. [any]
+tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error *err);
+
 void tni_file_map_close(tni_file_map *map);   // also of a zeroed struct; twice is fine
 
 #endif

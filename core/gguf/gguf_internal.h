@@ -47,7 +47,8 @@ bool tni_gguf_names_reserve(tni_gguf_names *names, uint32_t count, tni_arena *ar
 void tni_gguf_names_sort(tni_gguf_names *names);
 // Positions; UINT32_MAX = none.
 uint32_t tni_gguf_names_find(const tni_gguf_names *names, const char *name);
-uint32_t tni_gguf_names_duplicate(const tni_gguf_names *names);   // of one that comes twice
+// The next that comes twice: *inout_at, 0 at first, says where to go on.
+uint32_t tni_gguf_names_duplicate(const tni_gguf_names *names, uint32_t *inout_at);
 
 // Whether entry a comes before entry b, in a strict order.
 typedef bool (*tni_gguf_before)(const void *context, uint32_t a, uint32_t b);
@@ -77,21 +78,44 @@ typedef struct tni_gguf_tensor {
     int64_t dims[TNI_GGUF_MAX_RANK];
     uint64_t offset;   // from the start of the data; after verify.c: in the file
     uint64_t bytes;
+    const unsigned char *data;   // NULL: there is a problem with it
+    uint32_t file;
+    bool is_bad;
 } tni_gguf_tensor;
 
-struct tn_model {
-    tn_allocator allocator;
-    tni_arena arena;    // everything below but the file
+// One file. A model in several files has as many of these; its keys are those of the first.
+typedef struct tni_gguf_file {
     tni_file_map map;   // empty when the bytes are lent
     const unsigned char *data;
     size_t bytes;
     const char *path;
     uint32_t version;
-    uint32_t alignment_bytes;
+    uint32_t alignment_bytes;   // 0: what the file says is no alignment
     uint32_t key_count, tensor_count;
     tni_gguf_key *keys;
     tni_gguf_tensor *tensors;
     tni_gguf_names key_names, tensor_names;
+    size_t table_end;                         // the first byte after the table of tensors
+    bool is_whole;                            // keys and table could be read to their ends
+    int64_t part, part_count, part_tensors;   // split.no, split.count, split.tensors.count;
+                                              // defaults 0, 1, and -1 for not told
+} tni_gguf_file;
+
+enum { TNI_GGUF_MOST_PROBLEMS = 100 };
+
+struct tn_model {
+    tn_allocator allocator;
+    tni_arena arena;   // everything below but the files
+    const char *path;
+    tni_gguf_file *files;
+    uint32_t file_count, file_capacity;
+    bool is_lent;   // the bytes of the one file
+    uint32_t tensor_count;
+    tni_gguf_tensor *tensors;   // of all files
+    tni_gguf_names tensor_names;
+    bool keeps_problems;   // else the first one ends the reading
+    uint32_t problem_count;
+    const char *problems[TNI_GGUF_MOST_PROBLEMS];
 };
 
 // ---------------------------------------------------------------------------------------- reader.c
@@ -101,14 +125,23 @@ typedef struct tni_gguf_cursor {
     const char *path;
     const unsigned char *data;
     size_t bytes, at;    // at <= bytes
-    const char *entry;   // "key", "tensor"; NULL = the header
+    const char *entry;   // "key", "tensor"; NULL = the file
     uint32_t entry_index;
     const char *entry_name;   // NULL = not known yet
+    bool is_bad;              // something was complained of
 } tni_gguf_cursor;
 
 // TN_E_FILE and "<path>: <entry> <index> '<name>': " before the sentence.
 tn_status tni_gguf_fail(const tni_gguf_cursor *cursor, tn_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// The same of what one can read on after: where the model keeps its problems it is one of them, the
+// place is marked as bad, and the answer is TN_OK.
+tn_status tni_gguf_complain(tn_model *model, tni_gguf_cursor *cursor, tn_error *err,
+                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+// A failure that ended the reading of something: kept as a problem where they are kept, TN_OK then.
+tn_status tni_gguf_keep(tn_model *model, tn_status status, tn_error *err);
 
 // Each reads at the cursor and moves it; what: names the thing in a message. On failure the cursor
 // stays.
@@ -147,12 +180,18 @@ bool tni_gguf_value_bool(const tni_gguf_key *key, uint64_t index, bool *out);
 bool tni_gguf_value_string(const tni_gguf_key *key, uint64_t index, const char **out_text,
                            size_t *out_bytes);
 
-// ------------------------------------------------------------------------------- parse.c, verify.c
+// ---------------------------------------------------------------------- parse.c, verify.c, parts.c
 
-// Header, keys and the table of tensors of model->data.
-tn_status tni_gguf_parse(tn_model *model, size_t *out_end, tn_error *err);
-// What the table says against the file; end: first byte after the table. Makes offsets relative to
-// the file.
-tn_status tni_gguf_verify(tn_model *model, size_t end, tn_error *err);
+// Header, keys and the table of tensors of file->data.
+tn_status tni_gguf_parse(tn_model *model, tni_gguf_file *file, tn_error *err);
+// What the table says against the file. Sets data, offset in the file and bytes of each tensor.
+tn_status tni_gguf_verify(tn_model *model, tni_gguf_file *file, tn_error *err);
+
+// Maps or reads the file at path, parses and verifies it, as files[model->file_count - 1].
+tn_status tni_gguf_add_file(tn_model *model, const char *path, bool read, tn_error *err);
+// The other files of a model of which the first is there, and the tensors of all.
+tn_status tni_gguf_add_parts(tn_model *model, bool read, tn_error *err);
+// Whether the first file is the first part.
+tn_status tni_gguf_expect_first_part(tn_model *model, tni_gguf_file *file, tn_error *err);
 
 #endif

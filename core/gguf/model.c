@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/map_guard.h"
 #include "base/options.h"
 #include "gguf/gguf_internal.h"
 
@@ -23,16 +24,92 @@ static tn_status create_empty(const tn_allocator *given, tn_model **out_model, t
     return TN_OK;
 }
 
-// data and bytes are set.
-static tn_status fill(tn_model *model, const char *path, tn_error *err)
+// The last of the model's files: data, bytes and path are set.
+static tn_status read_file(tn_model *model, tni_gguf_file *file, tn_error *err)
+{
+    tn_status status = tni_gguf_parse(model, file, err);
+    if (status == TN_OK)
+        status = tni_gguf_verify(model, file, err);
+    return status;
+}
+
+static tni_gguf_file *new_file(tn_model *model, const char *path, tn_error *err)
+{
+    const char *copy = tni_arena_take_text(&model->arena, path);
+    if (!copy) {
+        tni_fail_memory(err, "the path of a model", strlen(path) + 1);
+        return NULL;
+    }
+    if (!tni_grow(&model->allocator, &model->files, &model->file_capacity, model->file_count + 1,
+                  sizeof *model->files)) {
+        tni_fail_memory(err, "the files of a model",
+                        (model->file_count + 1) * sizeof *model->files);
+        return NULL;
+    }
+    tni_gguf_file *file = &model->files[model->file_count++];
+    *file = (tni_gguf_file){ .path = copy };
+    return file;
+}
+
+tn_status tni_gguf_add_file(tn_model *model, const char *path, bool read, tn_error *err)
+{
+    tni_gguf_file *file = new_file(model, path, err);
+    if (!file)
+        return TN_E_HOST_MEMORY;
+    tn_status status = tni_file_map_open(&file->map, path, read, 0, &model->allocator, err);
+    if (status == TN_OK) {
+        file->data = file->map.data;
+        file->bytes = file->map.bytes;
+        status = read_file(model, file, err);
+        // A file that was cut meanwhile may look broken in any way: then that is what to say.
+        if (tni_file_map_failed(&file->map))
+            status = tni_file_map_check(&file->map, path, err);
+    }
+    if (status != TN_OK) {
+        tni_file_map_close(&file->map);
+        model->file_count--;
+    }
+    return status;
+}
+
+static tn_status open_first(tn_model *model, const void *data, size_t bytes, const char *path,
+                            bool read, tn_error *err)
 {
     model->path = tni_arena_take_text(&model->arena, path);
     if (!model->path)
         return tni_fail_memory(err, "the path of a model", strlen(path) + 1);
-    size_t end;
-    tn_status status = tni_gguf_parse(model, &end, err);
-    if (status == TN_OK)
-        status = tni_gguf_verify(model, end, err);
+    if (!model->is_lent)
+        return tni_gguf_add_file(model, path, read, err);
+    tni_gguf_file *file = new_file(model, path, err);
+    if (!file)
+        return TN_E_HOST_MEMORY;
+    file->data = data;
+    file->bytes = bytes;
+    return read_file(model, file, err);
+}
+
+// is_lent: bytes at data, else the file at path.
+static tn_status open_model(bool is_lent, const void *data, size_t bytes, const char *path,
+                            uint32_t flags, const tn_allocator *allocator, tn_model **out_model,
+                            tn_error *err)
+{
+    tn_model *model = NULL;
+    tn_error own;   // problems need a text also where the caller wants none
+    err = err ? err : &own;
+    tn_status status = create_empty(allocator, &model, err);
+    if (status == TN_OK) {
+        const bool read = flags & TN_MODEL_READ;
+        model->is_lent = is_lent;
+        model->keeps_problems = flags & TN_MODEL_INSPECT;
+        status = open_first(model, data, bytes, path, read, err);
+        if (status == TN_OK)
+            status = tni_gguf_add_parts(model, read, err);
+    }
+    if (status == TN_OK) {
+        *out_model = model;
+        model = NULL;
+    }
+    tn_model_close(model);
     return status;
 }
 
@@ -48,70 +125,70 @@ tn_status tn_model_open(const char *path, const tn_model_options *options, tn_mo
     tn_status status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
     if (status != TN_OK)
         return status;
-    if (own.flags & ~(uint32_t)TN_MODEL_READ)
+    if (own.flags & ~(uint32_t)(TN_MODEL_READ | TN_MODEL_INSPECT))
         return tni_fail(err, TN_E_ARG,
                         "tn_model_open: options->flags 0x%" PRIx32 " are not all known", own.flags);
-
-    tn_model *model = NULL;
-    status = create_empty(own.allocator, &model, err);
-    if (status == TN_OK)
-        status = tni_file_map_open(&model->map, path, own.flags & TN_MODEL_READ, 0,
-                                   &model->allocator, err);
-    if (status == TN_OK) {
-        model->data = model->map.data;
-        model->bytes = model->map.bytes;
-        status = fill(model, path, err);
-    }
-    if (status == TN_OK) {
-        *out_model = model;
-        model = NULL;
-    }
-    tn_model_close(model);
-    return status;
+    return open_model(false, NULL, 0, path, own.flags, own.allocator, out_model, err);
 }
 
-tn_status tni_model_open_bytes(const void *data, size_t bytes, const char *name,
+tn_status tni_model_open_bytes(const void *data, size_t bytes, const char *name, uint32_t flags,
                                const tn_allocator *allocator, tn_model **out_model, tn_error *err)
 {
     *out_model = NULL;
-    tn_model *model = NULL;
-    tn_status status = create_empty(allocator, &model, err);
-    if (status == TN_OK) {
-        model->data = data;
-        model->bytes = bytes;
-        status = fill(model, name, err);
-    }
-    if (status == TN_OK) {
-        *out_model = model;
-        model = NULL;
-    }
-    tn_model_close(model);
-    return status;
+    return open_model(true, data, bytes, name, flags, allocator, out_model, err);
 }
 
 void tn_model_close(tn_model *model)
 {
     if (!model)
         return;
-    tni_file_map_close(&model->map);
-    tni_arena_finish(&model->arena);
+    for (uint32_t i = 0; i < model->file_count; i++)
+        tni_file_map_close(&model->files[i].map);
     const tn_allocator allocator = model->allocator;
+    tni_free(&allocator, model->files);
+    tni_arena_finish(&model->arena);
     tni_free(&allocator, model);
+}
+
+tn_status tn_model_check(const tn_model *model, tn_error *err)
+{
+    if (!model)
+        return tni_fail(err, TN_E_ARG, "tn_model_check: model is NULL");
+    for (uint32_t i = 0; i < model->file_count; i++) {
+        tn_status status = tni_file_map_check(&model->files[i].map, model->files[i].path, err);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn_guard_mapped_files(tn_error *err)
+{
+    return tni_map_guard_install(err);
+}
+
+const char *tn_model_problem(const tn_model *model, uint32_t index)
+{
+    return index < model->problem_count ? model->problems[index] : NULL;
 }
 
 // ------------------------------------------------------------------------------ structs handed out
 
 void tn_model_describe(const tn_model *model, tn_model_info *out_info)
 {
-    const tn_model_info info = {
-        .version = model->version,
-        .key_count = model->key_count,
+    const tni_gguf_file *first = model->files;
+    tn_model_info info = {
+        .version = first->version,
+        .key_count = first->key_count,
         .tensor_count = model->tensor_count,
-        .alignment_bytes = model->alignment_bytes,
-        .is_mapped = model->map.is_mapped,
-        .file_bytes = model->bytes,
+        .alignment_bytes = first->alignment_bytes,
+        .is_mapped = first->map.is_mapped,
         .path = model->path,
+        .part_count = model->file_count,
+        .problem_count = model->problem_count,
     };
+    for (uint32_t i = 0; i < model->file_count; i++)
+        info.file_bytes += model->files[i].bytes;
     tni_give_struct(out_info, &info, sizeof info);
 }
 
@@ -119,8 +196,8 @@ void tn_model_describe(const tn_model *model, tn_model_info *out_info)
 static void give_key(const tn_model *model, uint32_t index, tn_model_key *out_key)
 {
     tn_model_key key = { 0 };
-    if (index < model->key_count) {
-        const tni_gguf_key *found = &model->keys[index];
+    if (index < model->files->key_count) {
+        const tni_gguf_key *found = &model->files->keys[index];
         key = (tn_model_key){ .type = found->type,
                               .element_type = found->element_type,
                               .count = found->count,
@@ -136,7 +213,8 @@ static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *
         const tni_gguf_tensor *found = &model->tensors[index];
         tensor = (tn_model_tensor){ .dtype = found->dtype,
                                     .rank = found->rank,
-                                    .data = model->data + found->offset,
+                                    .part = found->file,
+                                    .data = found->data,
                                     .bytes = found->bytes,
                                     .offset = found->offset,
                                     .name = found->name };
@@ -144,6 +222,27 @@ static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *
             tensor.dims[i] = i < found->rank ? found->dims[i] : 1;
     }
     tni_give_struct(out_tensor, &tensor, sizeof tensor);
+}
+
+tn_status tn_model_part_at(const tn_model *model, uint32_t index, tn_model_part *out_part,
+                           tn_error *err)
+{
+    if (!model || !out_part)
+        return tni_fail(err, TN_E_ARG, "tn_model_part_at: %s is NULL", model ? "out" : "model");
+    tn_model_part part = { 0 };
+    if (index < model->file_count) {
+        const tni_gguf_file *file = &model->files[index];
+        part = (tn_model_part){ .version = file->version,
+                                .tensor_count = file->tensor_count,
+                                .alignment_bytes = file->alignment_bytes,
+                                .file_bytes = file->bytes,
+                                .path = file->path };
+    }
+    tni_give_struct(out_part, &part, sizeof part);
+    if (index < model->file_count)
+        return TN_OK;
+    return tni_fail(err, TN_E_NOT_FOUND, "%s: has no part %" PRIu32 ", there are %" PRIu32,
+                    model->path, index, model->file_count);
 }
 
 static tn_status refuse_null(const char *call, const void *model, const void *name, const void *out,
@@ -162,10 +261,10 @@ tn_status tn_model_key_at(const tn_model *model, uint32_t index, tn_model_key *o
     if (status != TN_OK)
         return status;
     give_key(model, index, out_key);
-    if (index < model->key_count)
+    if (index < model->files->key_count)
         return TN_OK;
     return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key %" PRIu32 ", there are %" PRIu32,
-                    model->path, index, model->key_count);
+                    model->path, index, model->files->key_count);
 }
 
 tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_key *out_key,
@@ -174,9 +273,9 @@ tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_ke
     tn_status status = refuse_null(__func__, model, name, out_key, err);
     if (status != TN_OK)
         return status;
-    const uint32_t index = tni_gguf_names_find(&model->key_names, name);
+    const uint32_t index = tni_gguf_names_find(&model->files->key_names, name);
     give_key(model, index, out_key);
-    if (index < model->key_count)
+    if (index < model->files->key_count)
         return TN_OK;
     return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key '%.80s'", model->path, name);
 }
@@ -218,10 +317,10 @@ static tn_status find_value(const char *call, const tn_model *model, const char 
     tn_status status = refuse_null(call, model, name, out, err);
     if (status != TN_OK)
         return status;
-    const uint32_t found = tni_gguf_names_find(&model->key_names, name);
+    const uint32_t found = tni_gguf_names_find(&model->files->key_names, name);
     if (found == UINT32_MAX)
         return tni_fail(err, TN_E_NOT_FOUND, "%s: has no key '%.80s'", model->path, name);
-    const tni_gguf_key *key = &model->keys[found];
+    const tni_gguf_key *key = &model->files->keys[found];
     if (!at && key->type == TN_KEY_ARRAY)
         return tni_fail(err, TN_E_FILE,
                         "%s: key '%.80s' is an array of %s, a single value was expected",

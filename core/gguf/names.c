@@ -68,10 +68,11 @@ uint32_t tni_gguf_names_find(const tni_gguf_names *names, const char *name)
     return UINT32_MAX;
 }
 
-uint32_t tni_gguf_names_duplicate(const tni_gguf_names *names)
+uint32_t tni_gguf_names_duplicate(const tni_gguf_names *names, uint32_t *inout_at)
 {
-    for (uint32_t i = 1; i < names->count; i++) {
+    for (uint32_t i = *inout_at + 1; i < names->count; i++) {
         const uint32_t a = names->sorted[i - 1], b = names->sorted[i];
+        *inout_at = i;
         if (strcmp(names->names[a], names->names[b]) == 0)
             return a > b ? a : b;
     }

@@ -20,6 +20,29 @@ static tn_status fail_copy(const tn_model *model, const char *what, uint64_t byt
                     model->path, what, bytes);
 }
 
+static bool is_shown(unsigned char byte)
+{
+    return byte >= ' ' && byte <= '~';
+}
+
+static tn_status check_name(tn_model *model, tni_gguf_cursor *cursor, const unsigned char *text,
+                            size_t bytes, tn_error *err)
+{
+    if (!bytes)
+        return tni_gguf_complain(model, cursor, err, "its name is empty");
+    if (bytes > TNI_GGUF_MAX_NAME_BYTES)
+        return tni_gguf_complain(model, cursor, err,
+                                 "its name has %zu bytes, at most %d are allowed", bytes,
+                                 TNI_GGUF_MAX_NAME_BYTES);
+    for (size_t i = 0; i < bytes; i++)
+        if (!is_shown(text[i]))
+            return tni_gguf_complain(model, cursor, err,
+                                     "its name has the byte 0x%02x, only printable ASCII is "
+                                     "allowed",
+                                     text[i]);
+    return TN_OK;
+}
+
 // A name of a key or tensor, copied. Printable ASCII, so that it can be shown and ends at its NUL.
 static tn_status read_name(tn_model *model, tni_gguf_cursor *cursor, const char **out_name,
                            tn_error *err)
@@ -29,20 +52,14 @@ static tn_status read_name(tn_model *model, tni_gguf_cursor *cursor, const char 
     tn_status status = tni_gguf_read_string(cursor, "its name", &text, &bytes, err);
     if (status != TN_OK)
         return status;
-    if (!bytes)
-        return tni_gguf_fail(cursor, err, "its name is empty");
-    if (bytes > TNI_GGUF_MAX_NAME_BYTES)
-        return tni_gguf_fail(cursor, err, "its name has %zu bytes, at most %d are allowed", bytes,
-                             TNI_GGUF_MAX_NAME_BYTES);
-    for (size_t i = 0; i < bytes; i++)
-        if (text[i] < ' ' || text[i] > '~')
-            return tni_gguf_fail(cursor, err,
-                                 "its name has the byte 0x%02x, only printable ASCII is allowed",
-                                 text[i]);
+    status = check_name(model, cursor, text, bytes, err);
+    if (status != TN_OK)
+        return status;
     char *name = tni_arena_take(&model->arena, bytes + 1);
     if (!name)
         return fail_copy(model, "a name", bytes + 1, err);
-    memcpy(name, text, bytes);   // the arena gives zeros: the NUL is there
+    for (size_t i = 0; i < bytes; i++)   // the arena gives zeros: the NUL is there
+        name[i] = is_shown(text[i]) ? (char)text[i] : '?';
     *out_name = name;
     return TN_OK;
 }
@@ -87,8 +104,8 @@ static tn_status read_strings(tn_model *model, tni_gguf_cursor *cursor, tni_gguf
     return TN_OK;
 }
 
-static tn_status read_numbers(tni_gguf_cursor *cursor, tni_gguf_key *key, size_t element_bytes,
-                              tn_error *err)
+static tn_status read_numbers(tn_model *model, tni_gguf_cursor *cursor, tni_gguf_key *key,
+                              size_t element_bytes, tn_error *err)
 {
     size_t bytes;
     if (!tni_mul_size(key->count, element_bytes, &bytes))
@@ -98,7 +115,8 @@ static tn_status read_numbers(tni_gguf_cursor *cursor, tni_gguf_key *key, size_t
         return status;
     for (size_t i = 0; i < bytes; i++)
         if (key->values[i] > 1)
-            return tni_gguf_fail(cursor, err, "a BOOL is %d, 0 or 1 was expected", key->values[i]);
+            return tni_gguf_complain(model, cursor, err, "a BOOL is %d, 0 or 1 was expected",
+                                     key->values[i]);
     return TN_OK;
 }
 
@@ -139,155 +157,171 @@ static tn_status read_key(tn_model *model, tni_gguf_cursor *cursor, tni_gguf_key
     const size_t element_bytes = tni_gguf_key_type_bytes(key->element_type);
     if (!element_bytes)
         return tni_gguf_fail(cursor, err, "has the unknown type %" PRIu32, key->type);
-    return read_numbers(cursor, key, element_bytes, err);
+    return read_numbers(model, cursor, key, element_bytes, err);
 }
 
-static tn_status read_keys(tn_model *model, tni_gguf_cursor *cursor, tn_error *err)
+// Names that come twice; what: "key" or "tensor".
+static tn_status refuse_duplicates(tn_model *model, tni_gguf_names *names, tni_gguf_cursor *cursor,
+                                   tn_error *err)
 {
-    const uint32_t count = model->key_count;
-    model->keys = tni_arena_take_array(&model->arena, count, sizeof *model->keys);
-    if (!model->keys || !tni_gguf_names_reserve(&model->key_names, count, &model->arena))
-        return fail_copy(model, "keys", count * sizeof *model->keys, err);
+    tn_status status = TN_OK;
+    uint32_t at = 0, twice;
+    tni_gguf_names_sort(names);
+    while (status == TN_OK && (twice = tni_gguf_names_duplicate(names, &at)) != UINT32_MAX) {
+        tni_gguf_cursor here = { .path = cursor->path };
+        if (*names->names[twice])   // else it was complained of
+            status = tni_gguf_complain(model, &here, err, "%s '%.80s' comes twice", cursor->entry,
+                                       names->names[twice]);
+    }
+    return status;
+}
+
+static tn_status read_keys(tn_model *model, tni_gguf_file *file, tni_gguf_cursor *cursor,
+                           tn_error *err)
+{
+    const uint32_t count = file->key_count;
+    tn_status status = TN_OK;
+    file->key_count = 0;
+    file->keys = tni_arena_take_array(&model->arena, count, sizeof *file->keys);
+    if (!file->keys || !tni_gguf_names_reserve(&file->key_names, count, &model->arena))
+        return fail_copy(model, "keys", count * sizeof *file->keys, err);
     cursor->entry = "key";
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && status == TN_OK; i++) {
         cursor->entry_index = i;
         cursor->entry_name = NULL;
-        tn_status status = read_key(model, cursor, &model->keys[i], err);
-        if (status != TN_OK)
-            return status;
-        model->key_names.names[i] = model->keys[i].name;
+        status = read_key(model, cursor, &file->keys[i], err);
+        file->key_names.names[i] = file->keys[i].name;
+        file->key_count += status == TN_OK;
     }
-    tni_gguf_names_sort(&model->key_names);
-    const uint32_t twice = tni_gguf_names_duplicate(&model->key_names);
-    if (twice != UINT32_MAX)
-        return tni_fail(err, TN_E_FILE, "%s: key '%.80s' comes twice", model->path,
-                        model->keys[twice].name);
-    return TN_OK;
+    file->is_whole = status == TN_OK;
+    file->key_names.count = file->key_count;
+    status = tni_gguf_keep(model, status, err);
+    return status == TN_OK ? refuse_duplicates(model, &file->key_names, cursor, err) : status;
 }
 
 // --------------------------------------------------------------------- keys that this module obeys
 
-static tn_status read_alignment(tn_model *model, tn_error *err)
+static tn_status read_alignment(tn_model *model, tni_gguf_file *file, tni_gguf_cursor *at,
+                                tn_error *err)
 {
-    const uint32_t index = tni_gguf_names_find(&model->key_names, "general.alignment");
-    model->alignment_bytes = TNI_GGUF_DEFAULT_ALIGNMENT;
+    const uint32_t index = tni_gguf_names_find(&file->key_names, "general.alignment");
+    file->alignment_bytes = TNI_GGUF_DEFAULT_ALIGNMENT;
     if (index == UINT32_MAX)
         return TN_OK;
-    const tni_gguf_key *key = &model->keys[index];
+    const tni_gguf_key *key = &file->keys[index];
+    file->alignment_bytes = 0;
     if (key->type != TN_KEY_U32)
-        return tni_fail(err, TN_E_FILE,
-                        "%s: key 'general.alignment' is of type %s, U32 was expected", model->path,
-                        tni_gguf_key_type_name(key->type));
+        return tni_gguf_complain(model, at, err,
+                                 "key 'general.alignment' is of type %s, U32 was expected",
+                                 tni_gguf_key_type_name(key->type));
     const uint32_t alignment = tni_gguf_u32(key->values);
     if (!tni_is_power_of_two(alignment) || alignment < TNI_GGUF_MIN_ALIGNMENT ||
         alignment > TNI_GGUF_MAX_ALIGNMENT)
-        return tni_fail(err, TN_E_FILE,
-                        "%s: key 'general.alignment' is %" PRIu32
-                        ", a power of two from %d to %d was expected",
-                        model->path, alignment, TNI_GGUF_MIN_ALIGNMENT, TNI_GGUF_MAX_ALIGNMENT);
-    model->alignment_bytes = alignment;
+        return tni_gguf_complain(model, at, err,
+                                 "key 'general.alignment' is %" PRIu32
+                                 ", a power of two from %d to %d was expected",
+                                 alignment, TNI_GGUF_MIN_ALIGNMENT, TNI_GGUF_MAX_ALIGNMENT);
+    file->alignment_bytes = alignment;
     return TN_OK;
 }
 
 // An integer that need not be there.
-static tn_status read_optional(const tn_model *model, const char *name, int64_t *inout,
-                               tn_error *err)
+static tn_status read_optional(tn_model *model, const tni_gguf_file *file, tni_gguf_cursor *at,
+                               const char *name, int64_t *inout, tn_error *err)
 {
-    const uint32_t index = tni_gguf_names_find(&model->key_names, name);
+    const uint32_t index = tni_gguf_names_find(&file->key_names, name);
     if (index == UINT32_MAX)
         return TN_OK;
-    const tni_gguf_key *key = &model->keys[index];
+    const tni_gguf_key *key = &file->keys[index];
     if (key->type == TN_KEY_ARRAY || !tni_gguf_value_i64(key, 0, inout))
-        return tni_fail(err, TN_E_FILE, "%s: key '%s' is of type %s, an integer was expected",
-                        model->path, name, tni_gguf_key_type_name(key->type));
+        return tni_gguf_complain(model, at, err, "key '%s' is of type %s, an integer was expected",
+                                 name, tni_gguf_key_type_name(key->type));
     return TN_OK;
 }
 
-// A model in several files is not put together here: its tensors must stand in one.
-static tn_status refuse_part(const tn_model *model, tn_error *err)
+static tn_status read_part(tn_model *model, tni_gguf_file *file, tni_gguf_cursor *at, tn_error *err)
 {
-    int64_t part = 0, parts = 1, tensors = model->tensor_count;
-    tn_status status = read_optional(model, "split.no", &part, err);
+    file->part = 0;
+    file->part_count = 1;
+    file->part_tensors = -1;
+    tn_status status = read_optional(model, file, at, "split.no", &file->part, err);
     if (status == TN_OK)
-        status = read_optional(model, "split.count", &parts, err);
+        status = read_optional(model, file, at, "split.count", &file->part_count, err);
     if (status == TN_OK)
-        status = read_optional(model, "split.tensors.count", &tensors, err);
-    if (status != TN_OK)
-        return status;
-    if (parts > 1 && (part < 0 || part >= parts))
-        return tni_fail(err, TN_E_FILE,
-                        "%s: split.no is %" PRId64 " and split.count %" PRId64
-                        ": no such part of a model",
-                        model->path, part, parts);
-    if (parts > 1)
-        return tni_fail(
-            err, TN_E_FILE,
-            "%s: is part %" PRId64 " of %" PRId64 " of a model; all parts are needed, merged into "
-            "one file with split.count 1 by the tool that split them (`cat` does not do it)",
-            model->path, part + 1, parts);
-    if (tensors != model->tensor_count)
-        return tni_fail(err, TN_E_FILE,
-                        "%s: split.tensors.count is %" PRId64 ", but the file has %" PRIu32
-                        " tensors",
-                        model->path, tensors, model->tensor_count);
-    return TN_OK;
+        status = read_optional(model, file, at, "split.tensors.count", &file->part_tensors, err);
+    return status;
 }
 
 // ----------------------------------------------------------------------------------------- tensors
 
+static tn_status read_dims(tn_model *model, tni_gguf_cursor *cursor, tni_gguf_tensor *tensor,
+                           tn_error *err)
+{
+    uint32_t rank;
+    tn_status status = tni_gguf_read_u32(cursor, "its rank", &rank, err);
+    if (status == TN_OK && (rank < 1 || rank > TNI_GGUF_MAX_RANK))
+        status = tni_gguf_complain(model, cursor, err,
+                                   "has %" PRIu32 " dims, 1 to %d were expected", rank,
+                                   TNI_GGUF_MAX_RANK);
+    if (status != TN_OK)
+        return status;
+    tensor->rank = rank < TNI_GGUF_MAX_RANK ? rank : TNI_GGUF_MAX_RANK;
+    for (uint32_t i = 0; i < TNI_GGUF_MAX_RANK; i++)
+        tensor->dims[i] = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        uint64_t dim;
+        status = tni_gguf_read_u64(cursor, "its dims", &dim, err);
+        if (status == TN_OK && (dim < 1 || dim > INT64_MAX))
+            status = tni_gguf_complain(model, cursor, err,
+                                       "dims[%" PRIu32 "] is %" PRIu64 ", 1 to %" PRId64
+                                       " was expected",
+                                       i, dim, INT64_MAX);
+        if (status != TN_OK)
+            return status;
+        if (i < TNI_GGUF_MAX_RANK)
+            tensor->dims[i] = (int64_t)dim;
+    }
+    return TN_OK;
+}
+
 static tn_status read_tensor(tn_model *model, tni_gguf_cursor *cursor, tni_gguf_tensor *tensor,
                              tn_error *err)
 {
+    cursor->is_bad = false;
     tn_status status = read_name(model, cursor, &tensor->name, err);
     if (status != TN_OK)
         return status;
     cursor->entry_name = tensor->name;
-    status = tni_gguf_read_u32(cursor, "its rank", &tensor->rank, err);
-    if (status != TN_OK)
-        return status;
-    if (tensor->rank < 1 || tensor->rank > TNI_GGUF_MAX_RANK)
-        return tni_gguf_fail(cursor, err, "has %" PRIu32 " dims, 1 to %d were expected",
-                             tensor->rank, TNI_GGUF_MAX_RANK);
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        uint64_t dim;
-        status = tni_gguf_read_u64(cursor, "its dims", &dim, err);
-        if (status != TN_OK)
-            return status;
-        if (dim < 1 || dim > INT64_MAX)
-            return tni_gguf_fail(cursor, err,
-                                 "dims[%" PRIu32 "] is %" PRIu64 ", 1 to %" PRId64 " was expected",
-                                 i, dim, INT64_MAX);
-        tensor->dims[i] = (int64_t)dim;
-    }
-    for (uint32_t i = tensor->rank; i < TNI_GGUF_MAX_RANK; i++)
-        tensor->dims[i] = 1;
-    status = tni_gguf_read_u32(cursor, "its type", &tensor->file_type, err);
+    status = read_dims(model, cursor, tensor, err);
+    if (status == TN_OK)
+        status = tni_gguf_read_u32(cursor, "its type", &tensor->file_type, err);
     if (status == TN_OK)
         status = tni_gguf_read_u64(cursor, "its offset", &tensor->offset, err);
+    tensor->is_bad = cursor->is_bad;
     return status;
 }
 
-static tn_status read_tensors(tn_model *model, tni_gguf_cursor *cursor, tn_error *err)
+static tn_status read_tensors(tn_model *model, tni_gguf_file *file, tni_gguf_cursor *cursor,
+                              tn_error *err)
 {
-    const uint32_t count = model->tensor_count;
-    model->tensors = tni_arena_take_array(&model->arena, count, sizeof *model->tensors);
-    if (!model->tensors || !tni_gguf_names_reserve(&model->tensor_names, count, &model->arena))
-        return fail_copy(model, "tensors", count * sizeof *model->tensors, err);
+    const uint32_t count = file->is_whole ? file->tensor_count : 0;
+    tn_status status = TN_OK;
+    file->tensor_count = 0;
+    file->tensors = tni_arena_take_array(&model->arena, count, sizeof *file->tensors);
+    if (!file->tensors || !tni_gguf_names_reserve(&file->tensor_names, count, &model->arena))
+        return fail_copy(model, "tensors", count * sizeof *file->tensors, err);
     cursor->entry = "tensor";
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && status == TN_OK; i++) {
         cursor->entry_index = i;
         cursor->entry_name = NULL;
-        tn_status status = read_tensor(model, cursor, &model->tensors[i], err);
-        if (status != TN_OK)
-            return status;
-        model->tensor_names.names[i] = model->tensors[i].name;
+        status = read_tensor(model, cursor, &file->tensors[i], err);
+        file->tensor_names.names[i] = file->tensors[i].name;
+        file->tensor_count += status == TN_OK;
     }
-    tni_gguf_names_sort(&model->tensor_names);
-    const uint32_t twice = tni_gguf_names_duplicate(&model->tensor_names);
-    if (twice != UINT32_MAX)
-        return tni_fail(err, TN_E_FILE, "%s: tensor '%.80s' comes twice", model->path,
-                        model->tensors[twice].name);
-    return TN_OK;
+    file->is_whole = file->is_whole && status == TN_OK;
+    file->tensor_names.count = file->tensor_count;
+    status = tni_gguf_keep(model, status, err);
+    return status == TN_OK ? refuse_duplicates(model, &file->tensor_names, cursor, err) : status;
 }
 
 // ------------------------------------------------------------------------------------------ header
@@ -306,7 +340,7 @@ static tn_status read_count(tni_gguf_cursor *cursor, const char *what, size_t en
     return TN_OK;
 }
 
-static tn_status read_header(tn_model *model, tni_gguf_cursor *cursor, tn_error *err)
+static tn_status read_header(tni_gguf_file *file, tni_gguf_cursor *cursor, tn_error *err)
 {
     if (cursor->bytes == 0)
         return tni_gguf_fail(cursor, err, "is empty, not a GGUF file");
@@ -319,36 +353,38 @@ static tn_status read_header(tn_model *model, tni_gguf_cursor *cursor, tn_error 
             cursor, err,
             "is not a GGUF file: it begins with the bytes %02x %02x %02x %02x, not with \"GGUF\"",
             magic[0], magic[1], magic[2], magic[3]);
-    status = tni_gguf_read_u32(cursor, "the version", &model->version, err);
+    status = tni_gguf_read_u32(cursor, "the version", &file->version, err);
     if (status != TN_OK)
         return status;
-    if (model->version && !(model->version & 0xffff))
+    if (file->version && !(file->version & 0xffff))
         return tni_gguf_fail(
             cursor, err,
             "is a big-endian GGUF file, only little-endian ones are read; convert it first");
-    if (model->version != 2 && model->version != 3)
+    if (file->version != 2 && file->version != 3)
         return tni_gguf_fail(cursor, err, "has GGUF version %" PRIu32 ", only 2 and 3 are read",
-                             model->version);
-    status = read_count(cursor, "the number of tensors", MIN_TENSOR_BYTES, &model->tensor_count,
+                             file->version);
+    status = read_count(cursor, "the number of tensors", MIN_TENSOR_BYTES, &file->tensor_count,
                         err);
     if (status == TN_OK)
-        status = read_count(cursor, "the number of keys", MIN_KEY_BYTES, &model->key_count, err);
+        status = read_count(cursor, "the number of keys", MIN_KEY_BYTES, &file->key_count, err);
     return status;
 }
 
-tn_status tni_gguf_parse(tn_model *model, size_t *out_end, tn_error *err)
+tn_status tni_gguf_parse(tn_model *model, tni_gguf_file *file, tn_error *err)
 {
-    tni_gguf_cursor cursor = { .path = model->path, .data = model->data, .bytes = model->bytes };
-    tn_status status = read_header(model, &cursor, err);
+    tni_gguf_cursor cursor = { .path = file->path, .data = file->data, .bytes = file->bytes };
+    tni_gguf_cursor whole = cursor;
+    tn_status status = read_header(file, &cursor, err);
     if (status == TN_OK)
-        status = read_keys(model, &cursor, err);
+        status = read_keys(model, file, &cursor, err);
     if (status == TN_OK)
-        status = read_alignment(model, err);
+        status = read_alignment(model, file, &whole, err);
     if (status == TN_OK)
-        status = refuse_part(model, err);
+        status = read_part(model, file, &whole, err);
+    if (status == TN_OK && file == model->files)
+        status = tni_gguf_expect_first_part(model, file, err);
     if (status == TN_OK)
-        status = read_tensors(model, &cursor, err);
-    if (status == TN_OK)
-        *out_end = cursor.at;
+        status = read_tensors(model, file, &cursor, err);
+    file->table_end = cursor.at;
     return status;
 }

@@ -3,16 +3,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
-tn_status tni_gguf_fail(const tni_gguf_cursor *cursor, tn_error *err, const char *format, ...)
+static tn_status fail(const tni_gguf_cursor *cursor, tn_error *err, const char *format,
+                      va_list arguments)
 {
     char sentence[sizeof err->text];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
     if (!cursor->entry)
         return tni_fail(err, TN_E_FILE, "%s: %s", cursor->path, sentence);
     if (cursor->entry_name)   // checked to be printable ASCII, so that it can be cut anywhere
@@ -20,6 +19,49 @@ tn_status tni_gguf_fail(const tni_gguf_cursor *cursor, tn_error *err, const char
                         cursor->entry, cursor->entry_index, cursor->entry_name, sentence);
     return tni_fail(err, TN_E_FILE, "%s: %s %" PRIu32 ": %s", cursor->path, cursor->entry,
                     cursor->entry_index, sentence);
+}
+
+tn_status tni_gguf_fail(const tni_gguf_cursor *cursor, tn_error *err, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tn_status status = fail(cursor, err, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static tn_status keep(tn_model *model, const char *text, tn_error *err)
+{
+    static const char more[] = "there are more problems than are listed";
+    const uint32_t count = model->problem_count;
+    if (count == TNI_GGUF_MOST_PROBLEMS)
+        return TN_OK;
+    const char *kept = count + 1 == TNI_GGUF_MOST_PROBLEMS
+                           ? more
+                           : tni_arena_take_text(&model->arena, text);
+    if (!kept)
+        return tni_fail_memory(err, "a problem of a model", strlen(text) + 1);
+    model->problems[model->problem_count++] = kept;
+    return TN_OK;
+}
+
+tn_status tni_gguf_complain(tn_model *model, tni_gguf_cursor *cursor, tn_error *err,
+                            const char *format, ...)
+{
+    tn_error problem = { 0 };
+    va_list arguments;
+    va_start(arguments, format);
+    tn_status status = fail(cursor, model->keeps_problems ? &problem : err, format, arguments);
+    va_end(arguments);
+    cursor->is_bad = true;
+    return model->keeps_problems ? keep(model, problem.text, err) : status;
+}
+
+tn_status tni_gguf_keep(tn_model *model, tn_status status, tn_error *err)
+{
+    if (status != TN_E_FILE || !model->keeps_problems)
+        return status;
+    return keep(model, err->text, err);
 }
 
 uint16_t tni_gguf_u16(const unsigned char *at)

@@ -39,8 +39,27 @@ static uint64_t walk(const tn_model *model)
         if (tn_model_tensor_at(model, i, &tensor, NULL) != TN_OK)
             continue;
         const unsigned char *first = tensor.data;
+        if (!first)   // inspected, and with a problem
+            continue;
         sum += first[0] + first[tensor.bytes - 1] + strlen(tensor.name);
     }
+    return sum;
+}
+
+// Inspected, a file opens where its header can be read, and has problems where it is refused else.
+static uint64_t inspect(const uint8_t *data, size_t bytes, bool is_refused)
+{
+    uint64_t sum = 0;
+    tn_model *model;
+    tn_error err;
+    if (tni_model_open_bytes(data, bytes, "fuzz", TN_MODEL_INSPECT, NULL, &model, &err) == TN_OK) {
+        if ((tn_model_problem(model, 0) != NULL) != is_refused)
+            __builtin_trap();
+        sum = walk(model);
+    } else if (!is_refused) {
+        __builtin_trap();
+    }
+    tn_model_close(model);
     return sum;
 }
 
@@ -49,10 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static volatile uint64_t sink;   // so that the reads stay
     tn_model *model;
     tn_error err;
-    if (tni_model_open_bytes(data, bytes, "fuzz", NULL, &model, &err) == TN_OK)
-        sink += walk(model);
-    else
-        sink += strlen(err.text);
+    const tn_status status = tni_model_open_bytes(data, bytes, "fuzz", 0, NULL, &model, &err);
+    sink += status == TN_OK ? walk(model) : strlen(err.text);
+    sink += inspect(data, bytes, status != TN_OK);
     (void)sink;
     tn_model_close(model);
     return 0;

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     tlm_tokenizer *tokenizer = NULL;
     tlm_stream *stream = NULL;
     tn_error err = { 0 };
-    if (tni_model_open_bytes(data, bytes, "fuzz", NULL, &model, &err) == TN_OK &&
+    if (tni_model_open_bytes(data, bytes, "fuzz", 0, NULL, &model, &err) == TN_OK &&
         tlm_tokenizer_create(model, NULL, &tokenizer, &err) == TN_OK &&
         tlm_stream_create(tokenizer, TLM_STREAM_CONTROL, &stream, &err) == TN_OK) {
         use(tokenizer, stream, 0);

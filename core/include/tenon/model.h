@@ -4,10 +4,16 @@
 // Everything in the file is verified when it is opened: counts, lengths, offsets, types, alignment,
 // overlap. After that no accessor can leave the file.
 //
+// A model may stand in several files, NAME-00001-of-00003.gguf and its like: opening the first opens
+// all. Metadata is that of the first; tensors are counted through all.
+//
 // Ownership: names, strings, arrays and tensor bytes are lent and live as long as the model; graphs
 // and sessions that use its tensors as weights must be destroyed before it. Threads: [any] for
-// everything but open and close. Limit: a file that is shortened while it is mapped ends the
-// process with SIGBUS; TN_MODEL_READ reads it into memory instead.
+// everything but open and close.
+//
+// Limit: reading a mapped file that was cut, or whose disk fails, raises SIGBUS, which ends the
+// process. TN_MODEL_READ reads the file into memory instead; tn_guard_mapped_files makes it zeros
+// that tn_model_check tells of.
 #ifndef TENON_MODEL_H
 #define TENON_MODEL_H
 
@@ -19,7 +25,12 @@ extern "C" {
 
 typedef struct tn_model tn_model;
 
-enum { TN_MODEL_READ = 1u << 0 };   // copy the file into memory instead of mapping it
+enum {
+    TN_MODEL_READ = 1u << 0,   // copy the file into memory instead of mapping it
+    // Open a damaged file as far as it can be read, to look at it: problems are listed by
+    // tn_model_problem. A tensor with a problem has no data: it is NULL, and bytes 0.
+    TN_MODEL_INSPECT = 1u << 1,
+};
 
 typedef struct tn_model_options {
     uint32_t size;   // sizeof
@@ -40,11 +51,40 @@ typedef struct tn_model_info {
     uint32_t version;   // 2 or 3
     uint32_t key_count, tensor_count;
     uint32_t alignment_bytes;
-    uint32_t is_mapped;   // 1: the file is mapped; 0: read into memory
-    uint64_t file_bytes;
-    const char *path;
+    uint32_t is_mapped;    // 1: the file is mapped; 0: read into memory
+    uint64_t file_bytes;   // of all parts
+    const char *path;      // of the first part
+    uint32_t part_count;   // files; 1 for most models
+    uint32_t problem_count;
 } tn_model_info;
 TN_API void tn_model_describe(const tn_model *model, tn_model_info *out_info);   // Since 0.1
+
+// One of the files of a model.
+typedef struct tn_model_part {
+    uint32_t size;      // sizeof, set by the caller
+    uint32_t version;   // 2 or 3
+    uint32_t tensor_count;
+    uint32_t alignment_bytes;
+    uint64_t file_bytes;
+    const char *path;
+} tn_model_part;
+// TN_E_NOT_FOUND past the end. Since 0.1
+TN_NODISCARD TN_API tn_status tn_model_part_at(const tn_model *model, uint32_t index,
+                                               tn_model_part *out_part, tn_error *err);
+
+// What TN_MODEL_INSPECT found wrong, a line each; NULL past the end. Since 0.1
+TN_API const char *tn_model_problem(const tn_model *model, uint32_t index);
+
+// Whether the mapped files are as they were when they were opened: TN_E_FILE when one was changed or
+// cut since, or could not be read under tn_guard_mapped_files; what was computed meanwhile is then
+// worth nothing. For before a run and after each step of it: a microsecond a file. Since 0.1
+TN_NODISCARD TN_API tn_status tn_model_check(const tn_model *model, tn_error *err);
+
+// From now on, reading a mapped file where it was cut or its disk fails gives zeros in place of
+// SIGBUS, and tn_model_check answers TN_E_FILE. Installs a handler of SIGBUS for the whole process,
+// once and for good; faults elsewhere go to the handler that was there before. So this is for the
+// program to decide, not for a library within it. Errors: TN_E_INTERNAL. [any] Since 0.1
+TN_NODISCARD TN_API tn_status tn_guard_mapped_files(tn_error *err);
 
 // ---------------------------------------------------------------------------------------- metadata
 
@@ -112,12 +152,12 @@ TN_NODISCARD TN_API tn_status tn_model_get_string_at(const tn_model *model, cons
 typedef struct tn_model_tensor {
     uint32_t size;   // sizeof, set by the caller
     tn_dtype dtype;
-    uint32_t rank;   // 1 to 4
-    uint32_t reserved;
+    uint32_t rank;               // 1 to 4
+    uint32_t part;               // the file that holds it
     int64_t dims[TN_MAX_DIMS];   // 1 beyond rank
     const void *data;
     uint64_t bytes;
-    uint64_t offset;    // of data in the file
+    uint64_t offset;    // of data in its file
     const char *name;   // ends in NUL
 } tn_model_tensor;
 TN_NODISCARD TN_API tn_status tn_model_tensor_at(const tn_model *model, uint32_t index,

@@ -5,10 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,6 +22,32 @@
 #include "folder.h"
 
 static test_folder folder;
+
+// The system's read, or a disk with a fault: at most so many bytes at once, and after so many an
+// error (0: the end of the file).
+static struct {
+    size_t at_once, most;
+    int error;
+    bool is_interrupted;   // every second call
+} disk = { .at_once = SIZE_MAX, .most = SIZE_MAX };
+static size_t disk_given;
+
+ssize_t read(int file, void *to, size_t bytes)
+{
+    static unsigned calls;
+    if (disk.is_interrupted && calls++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    if (disk_given >= disk.most) {
+        errno = disk.error;
+        return disk.error ? -1 : 0;
+    }
+    bytes = bytes < disk.at_once ? bytes : disk.at_once;
+    ssize_t given = syscall(SYS_read, file, to, bytes);
+    disk_given += given > 0 ? (size_t)given : 0;
+    return given;
+}
 
 static int make_folder(void **state)
 {
@@ -56,7 +84,7 @@ static void a_file_is_there_whole_mapped_or_read(void **state)
         assert_int_equal(map.bytes, BYTES);
         assert_int_equal(map.is_mapped, !read);
         assert_memory_equal(map.data, bytes, BYTES);
-        assert_int_equal(failing.alive, read);
+        assert_int_equal(failing.alive, 1);   // the bytes, or what the guard knows of the mapping
         tni_file_map_close(&map);
         assert_null(map.data);
         tni_file_map_close(&map);   // twice is fine
@@ -171,6 +199,86 @@ static void a_file_that_does_not_fit_into_memory_is_a_status(void **state)
     }
 }
 
+static void a_disk_that_fails_is_a_status_and_short_reads_go_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        size_t at_once, most;
+        int error;
+        bool is_interrupted;
+        tn_status status;
+        const char *must_say;
+    } cases[] = {
+        { "three bytes at once", 3, SIZE_MAX, 0, false, TN_OK, "" },
+        { "interrupted", 4, SIZE_MAX, 0, true, TN_OK, "" },
+        { "an error at once", SIZE_MAX, 0, EIO, false, TN_E_FILE,
+          "read failed after 0 of 10 bytes: Input/output error" },
+        { "an error within", 4, 8, EIO, true, TN_E_FILE,
+          "read failed after 8 of 10 bytes: Input/output error" },
+        { "cut meanwhile", 4, 4, 0, false, TN_E_FILE,
+          "read failed after 4 of 10 bytes: the file became shorter" },
+    };
+    test_folder_text(&folder, "ten", "0123456789");
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        failing_alloc failing;
+        failing_alloc_init(&failing, 0);
+        tni_file_map map;
+        tn_error err = { 0 };
+        disk.at_once = cases[i].at_once;
+        disk.most = cases[i].most;
+        disk.error = cases[i].error;
+        disk.is_interrupted = cases[i].is_interrupted;
+        disk_given = 0;
+        const char *path = test_folder_path(&folder, "ten");
+        tn_status status = tni_file_map_open(&map, path, true, 0, &failing.allocator, &err);
+        disk.at_once = disk.most = SIZE_MAX;
+        disk.is_interrupted = false;
+        if (status != cases[i].status || !strstr(err.text, cases[i].must_say))
+            fail_msg("%s: %s, \"%s\"", cases[i].says, tn_status_name(status), err.text);
+        if (status == TN_OK)
+            assert_memory_equal(map.data, "0123456789", 10);
+        tni_file_map_close(&map);
+        assert_int_equal(failing.alive, 0);
+    }
+}
+
+static void expect_change(const tni_file_map *map, const char *path, const char *must_say)
+{
+    tn_error err = { 0 };
+    assert_int_equal(tni_file_map_check(map, path, &err), TN_E_FILE);
+    if (!strstr(err.text, path) || !strstr(err.text, must_say))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, must_say);
+}
+
+static void a_mapped_file_that_changes_is_told(void **state)
+{
+    (void)state;
+    tni_file_map mapped, in_memory;
+    const char *path = test_folder_path(&folder, "changes");
+    test_folder_text(&folder, "changes", "0123456789");
+    assert_int_equal(tni_file_map_open(&mapped, path, false, 0, NULL, NULL), TN_OK);
+    assert_int_equal(tni_file_map_open(&in_memory, path, true, 0, NULL, NULL), TN_OK);
+    assert_int_equal(tni_file_map_check(&mapped, path, NULL), TN_OK);
+    assert_int_equal(chmod(path, 0600), 0);   // no change of its bytes
+    assert_int_equal(tni_file_map_check(&mapped, path, NULL), TN_OK);
+
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){ { 1, 0 }, { 1, 0 } }, 0), 0);
+    expect_change(&mapped, path, "was written to while it was in use");
+    assert_int_equal(truncate(path, 3), 0);
+    expect_change(&mapped, path, "it had 10 bytes and has 3");
+    assert_int_equal(tni_file_map_check(&in_memory, path, NULL), TN_OK);
+    tni_file_map_close(&mapped);
+    tni_file_map_close(&in_memory);
+
+    // Another file in its place leaves the mapped one as it was.
+    assert_int_equal(tni_file_map_open(&mapped, path, false, 0, NULL, NULL), TN_OK);
+    test_folder_text(&folder, "other", "abc");
+    assert_int_equal(rename(test_folder_path(&folder, "other"), path), 0);
+    assert_int_equal(tni_file_map_check(&mapped, path, NULL), TN_OK);
+    tni_file_map_close(&mapped);
+}
+
 // No descriptor stays open, whatever came of it.
 static void no_descriptor_is_left(void **state)
 {
@@ -199,6 +307,8 @@ int main(void)
         cmocka_unit_test(a_ceiling_is_kept),
         cmocka_unit_test(what_is_no_regular_file_is_refused_at_once),
         cmocka_unit_test(a_file_that_does_not_fit_into_memory_is_a_status),
+        cmocka_unit_test(a_disk_that_fails_is_a_status_and_short_reads_go_on),
+        cmocka_unit_test(a_mapped_file_that_changes_is_told),
         cmocka_unit_test(no_descriptor_is_left),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -23,11 +23,15 @@ void check_refused(const check_case *cases, size_t count);
 
 // Opens `bytes` bytes of data from a block of just that size, so that reading past its end is
 // found. *out_block is freed by the caller after the model is closed.
-tn_status check_open(const void *data, size_t bytes, const tn_allocator *allocator, void **out_block,
-                     tn_model **out_model, tn_error *err);
+tn_status check_open(const void *data, size_t bytes, const tn_allocator *allocator,
+                     void **out_block, tn_model **out_model, tn_error *err);
 
 // Calls every accessor for every key, element and tensor, and reads all bytes of all tensors.
 void check_walk(const tn_model *model);
+
+// Opens bytes to inspect them: the first problem is `text`, what an ordinary opening said, "" for
+// none. Answers how many there are; 1 also where it does not open.
+uint32_t check_inspect(const void *block, size_t bytes, const char *text);
 
 // The bytes of a file, from malloc; skips the test when it is not there.
 unsigned char *check_read_file(const char *path, size_t *out_bytes);

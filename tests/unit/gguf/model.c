@@ -106,7 +106,7 @@ static void arguments_are_checked(void **state)
     int64_t integer;
     assert_int_equal(tn_model_open(NULL, NULL, &model, &err), TN_E_ARG);
     assert_int_equal(tn_model_open(path, NULL, NULL, &err), TN_E_ARG);
-    const tn_model_options unset = { .size = 0 }, flags = { .size = sizeof flags, .flags = 2 };
+    const tn_model_options unset = { .size = 0 }, flags = { .size = sizeof flags, .flags = 4 };
     assert_int_equal(tn_model_open(path, &unset, &model, &err), TN_E_ARG);
     assert_int_equal(tn_model_open(path, &flags, &model, &err), TN_E_ARG);
     assert_int_equal(tn_model_get_i64(NULL, "i8", &integer, &err), TN_E_ARG);

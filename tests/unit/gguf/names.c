@@ -53,12 +53,15 @@ static void every_name_is_found_and_no_other(void **state)
         assert_int_equal(tni_gguf_names_find(&names, ""), UINT32_MAX);
         assert_int_equal(tni_gguf_names_find(&names, "n"), UINT32_MAX);
         assert_int_equal(tni_gguf_names_find(&names, "n99"), UINT32_MAX);
-        assert_int_equal(tni_gguf_names_duplicate(&names), UINT32_MAX);
+        uint32_t at = 0;
+        assert_int_equal(tni_gguf_names_duplicate(&names, &at), UINT32_MAX);
         if (count < 2)
             continue;
         names.names[0] = names.names[count - 1];
         tni_gguf_names_sort(&names);
-        assert_int_equal(tni_gguf_names_duplicate(&names), count - 1);
+        at = 0;
+        assert_int_equal(tni_gguf_names_duplicate(&names, &at), count - 1);
+        assert_int_equal(tni_gguf_names_duplicate(&names, &at), UINT32_MAX);
     }
     tni_arena_finish(&arena);
 }

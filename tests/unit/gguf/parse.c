@@ -352,8 +352,9 @@ static void build_parts_as_string(gguf_builder *b)
 
 static const check_case parts[] = {
     { "the second part alone", build_second_part,
-      "is part 2 of 3 of a model; all parts are needed" },
-    { "parts joined by cat", build_parts_joined_by_cat, "`cat` does not do it" },
+      "is part 2 of 3 of a model; open its first part, NAME-00001-of-00003.gguf" },
+    { "parts joined by cat", build_parts_joined_by_cat,
+      "joined by `cat`; keep them as they came, named NAME-00001-of-00002.gguf" },
     { "part 4 of 3", build_no_such_part, "split.no is 3 and split.count 3" },
     { "counts that disagree", build_single_part_lacks_tensors,
       "split.tensors.count is 7, but the file has 0" },

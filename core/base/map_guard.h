@@ -1,0 +1,23 @@
+// map_guard.h: reading a mapped file where it was cut, or where its disk fails, raises SIGBUS. Once
+// the guard is installed such a read gives zeros instead, and the mapping is marked.
+#ifndef TNI_MAP_GUARD_H
+#define TNI_MAP_GUARD_H
+
+#include <tenon/status.h>
+
+// A mapping that the handler knows of.
+typedef struct tni_guarded tni_guarded;
+
+// Errors: TN_E_HOST_MEMORY. [any]
+tn_status tni_map_guard_add(const void *data, size_t bytes, const tn_allocator *allocator,
+                            tni_guarded **out_guarded, tn_error *err);
+// Before it is unmapped; after no thread reads it any more. [any]
+void tni_map_guard_remove(tni_guarded *guarded, const tn_allocator *allocator);
+
+// The first byte of the mapping's lowest page that could not be read; SIZE_MAX = none. [any]
+size_t tni_map_guard_failed_at(const tni_guarded *guarded);
+
+// Installs the handler of SIGBUS, once for the process. Errors: TN_E_INTERNAL. [any]
+tn_status tni_map_guard_install(tn_error *err);
+
+#endif

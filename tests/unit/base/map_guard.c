@@ -1,0 +1,206 @@
+// Mapped files that are cut while they are in use: zeros and a mark under the guard, and every other
+// fault as before.
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file_map.h"
+#include "base/map_guard.h"
+#include "folder.h"
+
+enum { PAGES = 16, HANDLED = 42 };
+
+static test_folder folder;
+static size_t page;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    test_folder_make(&folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    test_folder_remove(&folder);
+    return 0;
+}
+
+static void write_pages(const char *name)
+{
+    unsigned char *bytes = malloc(PAGES * page);
+    assert_non_null(bytes);
+    memset(bytes, 7, PAGES * page);
+    test_folder_write(&folder, name, bytes, PAGES * page);
+    free(bytes);
+}
+
+static tni_file_map map_pages(const char *name)
+{
+    tni_file_map map;
+    write_pages(name);
+    assert_int_equal(tni_file_map_open(&map, test_folder_path(&folder, name), false, 0, NULL, NULL),
+                     TN_OK);
+    return map;
+}
+
+static unsigned sum(const unsigned char *bytes, size_t count)
+{
+    unsigned total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += bytes[i];
+    return total;
+}
+
+static void a_cut_file_gives_zeros_and_is_told(void **state)
+{
+    (void)state;
+    tn_error err = { 0 };
+    assert_int_equal(tni_map_guard_install(&err), TN_OK);
+    assert_int_equal(tni_map_guard_install(&err), TN_OK);   // once is enough
+    tni_file_map whole = map_pages("whole"), cut = map_pages("cut");
+    const char *path = test_folder_path(&folder, "cut");
+    assert_int_equal(truncate(path, (off_t)(3 * page)), 0);
+
+    assert_int_equal(cut.data[8 * page + 5], 0);
+    assert_true(tni_file_map_failed(&cut));
+    assert_int_equal(tni_map_guard_failed_at(cut.guarded), 8 * page);
+    assert_int_equal(sum(cut.data, cut.bytes), 3 * page * 7);   // what is left of it stays
+    assert_int_equal(tni_map_guard_failed_at(cut.guarded), 3 * page);
+    assert_int_equal(tni_file_map_check(&cut, path, &err), TN_E_FILE);
+    if (!strstr(err.text, path) || !strstr(err.text, "the file was cut or its disk failed"))
+        fail_msg("%s", err.text);
+
+    assert_false(tni_file_map_failed(&whole));
+    assert_int_equal(sum(whole.data, whole.bytes), PAGES * page * 7);
+    tni_file_map_close(&cut);
+    tni_file_map_close(&whole);
+}
+
+typedef struct reader {
+    const tni_file_map *map;
+    unsigned sum;
+} reader;
+
+static void *read_all(void *argument)
+{
+    reader *r = argument;
+    r->sum = sum(r->map->data, r->map->bytes);
+    return NULL;
+}
+
+// --------------------------------------------------------------------------- in a process of its own
+
+static void handle(int number)
+{
+    (void)number;
+    _exit(HANDLED);
+}
+
+typedef enum how { UNGUARDED, GUARDED, FOREIGN, SENT } how;
+
+// Runs into a cut file, with `handler` installed before the guard; answers how the process ended.
+static int run_into(how what, void (*handler)(int))
+{
+    write_pages("child");
+    const char *path = test_folder_path(&folder, "child");
+    pid_t child = fork();
+    if (child == 0) {
+        tni_file_map map;
+        sigaction(SIGBUS, &(struct sigaction){ .sa_handler = handler }, NULL);
+        if ((what != UNGUARDED && tni_map_guard_install(NULL) != TN_OK) ||
+            tni_file_map_open(&map, path, false, 0, NULL, NULL) != TN_OK)
+            _exit(1);
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        const unsigned char *own = mmap(NULL, PAGES * page, PROT_READ, MAP_PRIVATE, file, 0);
+        if (own == MAP_FAILED || truncate(path, 0) != 0)
+            _exit(1);
+        if (what == SENT)
+            kill(getpid(), SIGBUS);
+        _exit((what == FOREIGN ? own : map.data)[page] != 0);
+    }
+    int ended = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    return ended;
+}
+
+static void other_faults_end_as_they_did_before(void **state)
+{
+    (void)state;
+    int ended = run_into(GUARDED, SIG_DFL);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    ended = run_into(UNGUARDED, SIG_DFL);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS);
+    ended = run_into(FOREIGN, SIG_DFL);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS);
+    ended = run_into(FOREIGN, handle);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == HANDLED);
+    ended = run_into(SENT, SIG_DFL);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS);
+    ended = run_into(SENT, handle);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == HANDLED);
+}
+
+// Other mappings come and go while several threads run into the cut one. false: one read what it
+// should not.
+static bool read_together(void)
+{
+    enum { THREADS = 4, ROUNDS = 50 };
+    bool is_right = tni_map_guard_install(NULL) == TN_OK;
+    for (int round = 0; round < ROUNDS; round++) {
+        tni_file_map cut = map_pages("shared");
+        is_right = is_right && truncate(test_folder_path(&folder, "shared"), (off_t)page) == 0;
+        pthread_t threads[THREADS];
+        reader readers[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            readers[i] = (reader){ .map = &cut };
+            is_right = pthread_create(&threads[i], NULL, read_all, &readers[i]) == 0 && is_right;
+        }
+        tni_file_map others[2] = { map_pages("a"), map_pages("b") };
+        tni_file_map_close(&others[0]);
+        tni_file_map_close(&others[1]);
+        for (int i = 0; i < THREADS; i++) {
+            is_right = pthread_join(threads[i], NULL) == 0 && is_right;
+            is_right = is_right && readers[i].sum == page * 7;
+        }
+        tni_file_map_close(&cut);
+    }
+    return is_right;
+}
+
+static void threads_may_run_into_it_together(void **state)
+{
+    (void)state;
+    int ended = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(!read_together());
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        // CMocka handles SIGBUS anew in each test: the one with the guard in this process is last.
+        cmocka_unit_test(other_faults_end_as_they_did_before),
+        cmocka_unit_test(threads_may_run_into_it_together),
+        cmocka_unit_test(a_cut_file_gives_zeros_and_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
