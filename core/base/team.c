@@ -46,6 +46,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/macros.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -330,13 +331,17 @@ static uint32_t count_spins(void)
     return (uint32_t)(LOOKS * (uint64_t)SPIN_NS / (least ? least : 1));
 }
 
-// Starts the pool's threads with all signals blocked: those belong to the application's own
-// threads.
+// Starts the pool's threads with signals blocked: those belong to the application's own threads. But
+// not what a fault of the thread itself raises: blocked, it would end the process whatever handler
+// there is, such as that of map_guard.c.
 static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < TN_COUNT_OF(faults); i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
     uint32_t started = 1;
     for (; started < wanted; started++) {
         tni_worker *worker = &pool->workers[started - 1];

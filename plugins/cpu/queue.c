@@ -170,12 +170,16 @@ static void *serve(void *argument)
     return NULL;
 }
 
-// Starts the thread with all signals blocked.
+// Starts the thread with signals blocked, but for what its own faults raise: a handler of the program
+// may mend these.
 static bool start_thread(cpu_queue *queue)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     bool is_started = pthread_create(&queue->thread, NULL, serve, queue) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_started;

@@ -132,12 +132,16 @@ static void place_works(tnp_queue *queue, unsigned char *at)
     }
 }
 
-// The thread gets no signal of the process: these belong to the application.
+// The thread gets no signal of the process: these belong to the application. What a fault of its own
+// raises is not blocked: the application may have a handler that mends it.
 static int start_thread(tnp_queue *queue)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int status = pthread_create(&queue->thread, NULL, serve, queue);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status == 0;

@@ -1,6 +1,8 @@
 // arch.c: the architectures by name, and the building of a graph around what they define.
 #include "arch.h"
 
+#include "error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +30,25 @@ void tlm_architecture_names(char *to, size_t room)
                               architectures[i]->name);
         used += length > 0 ? (size_t)length : 0;
     }
+}
+
+tn_status tlm_architecture_of(const tn_model *model, const tlm_architecture **out_architecture,
+                              tn_error *err)
+{
+    const char *name;
+    char names[128];
+    *out_architecture = NULL;
+    tn_status status = tn_model_get_string(model, "general.architecture", &name, NULL, err);
+    if (status == TN_E_NOT_FOUND)
+        return tlm_fail(err, TN_E_FILE, "model: the file has no key general.architecture");
+    if (status != TN_OK)
+        return status;
+    *out_architecture = tlm_architecture_find(name);
+    if (*out_architecture)
+        return TN_OK;
+    tlm_architecture_names(names, sizeof names);
+    return tlm_fail(err, TN_E_FILE, "model: architecture '%.60s' is not known (known: %s)", name,
+                    names);
 }
 
 // An input of one I32 for each token, or for each wanted row.

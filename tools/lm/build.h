@@ -84,6 +84,10 @@ typedef struct tlm_architecture {
 // NULL when there is none of that name.
 const tlm_architecture *tlm_architecture_find(const char *name);
 
+// That of a model. Errors: TN_E_FILE the key is missing or names none that is known.
+tn_status tlm_architecture_of(const tn_model *model, const tlm_architecture **out_architecture,
+                              tn_error *err);
+
 // The names of all, "llama, …", for messages.
 void tlm_architecture_names(char *to, size_t room);
 

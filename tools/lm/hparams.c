@@ -25,7 +25,16 @@ void tlm_keys_fail(tlm_keys *keys, tn_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keys->status = tlm_fail(keys->err, status, "model: %s", text);
+    keys->status = status == TN_E_FILE ? tlm_complain(keys->problems, keys->err, "model: %s", text)
+                                       : tlm_fail(keys->err, status, "model: %s", text);
+}
+
+// A value that the file's reader refused: its text tells why.
+static void keep_failure(tlm_keys *keys, tn_status status, const tn_error *problem)
+{
+    keys->status = status == TN_E_FILE
+                       ? tlm_complain(keys->problems, keys->err, "%s", problem->text)
+                       : tn_error_set(keys->err, status, problem->text);
 }
 
 static int64_t read_integer(tlm_keys *keys, const char *name, int64_t low, int64_t high,
@@ -36,7 +45,8 @@ static int64_t read_integer(tlm_keys *keys, const char *name, int64_t low, int64
     int64_t value = otherwise;
     if (keys->status != TN_OK)
         return low;
-    tn_status status = tn_model_get_i64(keys->model, full, &value, keys->err);
+    tn_error problem;
+    tn_status status = tn_model_get_i64(keys->model, full, &value, &problem);
     if (status == TN_E_NOT_FOUND && !is_required)
         return otherwise;
     if (status == TN_E_NOT_FOUND)
@@ -44,11 +54,13 @@ static int64_t read_integer(tlm_keys *keys, const char *name, int64_t low, int64
                       "the file has no key %s, expected a number from %" PRId64 " to %" PRId64,
                       full, low, high);
     else if (status != TN_OK)
-        keys->status = status;
-    else if (value < low || value > high)
+        keep_failure(keys, status, &problem);
+    else if (value >= low && value <= high)
+        return value;
+    else
         tlm_keys_fail(keys, TN_E_FILE, "%s is %" PRId64 ", expected %" PRId64 " to %" PRId64, full,
                       value, low, high);
-    return keys->status == TN_OK ? value : low;
+    return low;
 }
 
 static double read_number(tlm_keys *keys, const char *name, double low, double high,
@@ -59,17 +71,20 @@ static double read_number(tlm_keys *keys, const char *name, double low, double h
     double value = otherwise;
     if (keys->status != TN_OK)
         return low;
-    tn_status status = tn_model_get_f64(keys->model, full, &value, keys->err);
+    tn_error problem;
+    tn_status status = tn_model_get_f64(keys->model, full, &value, &problem);
     if (status == TN_E_NOT_FOUND && !is_required)
         return otherwise;
     if (status == TN_E_NOT_FOUND)
         tlm_keys_fail(keys, TN_E_FILE, "the file has no key %s, expected a number from %g to %g",
                       full, low, high);
     else if (status != TN_OK)
-        keys->status = status;
-    else if (!(value >= low && value <= high))   // NaN fails
+        keep_failure(keys, status, &problem);
+    else if (value >= low && value <= high)   // NaN is not
+        return value;
+    else
         tlm_keys_fail(keys, TN_E_FILE, "%s is %g, expected %g to %g", full, value, low, high);
-    return keys->status == TN_OK ? value : low;
+    return low;
 }
 
 int64_t tlm_keys_integer(tlm_keys *keys, const char *name, int64_t low, int64_t high)
@@ -101,9 +116,10 @@ const char *tlm_keys_text_or(tlm_keys *keys, const char *name, const char *other
     const char *text = otherwise;
     if (keys->status != TN_OK)
         return otherwise;
-    tn_status status = tn_model_get_string(keys->model, full, &text, NULL, keys->err);
+    tn_error problem;
+    tn_status status = tn_model_get_string(keys->model, full, &text, NULL, &problem);
     if (status != TN_OK && status != TN_E_NOT_FOUND)
-        keys->status = status;
+        keep_failure(keys, status, &problem);
     return status == TN_OK ? text : otherwise;
 }
 
@@ -149,7 +165,9 @@ static int64_t read_vocabulary(tlm_keys *keys)
     if (tokens.type != TN_KEY_ARRAY || tokens.count < 1 || tokens.count > MOST)
         tlm_keys_fail(keys, TN_E_FILE, "tokenizer.ggml.tokens is not an array of 1 to %d tokens",
                       MOST);
-    return keys->status == TN_OK ? (int64_t)tokens.count : 1;
+    else
+        return (int64_t)tokens.count;
+    return 1;
 }
 
 static void read_heads(tlm_hparams *p, tlm_keys *keys)

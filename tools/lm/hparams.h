@@ -2,7 +2,7 @@
 #ifndef TLM_HPARAMS_H
 #define TLM_HPARAMS_H
 
-#include <tenon/lm.h>
+#include "problems.h"
 
 enum { TLM_MOST_LAYERS = 1000 };
 
@@ -36,12 +36,14 @@ typedef struct tlm_hparams {
 } tlm_hparams;
 
 // Reads the keys "<architecture>.<name>" of a model, each within its bounds. The first error
-// sticks: what is read after it is the lower bound, and `status` tells.
+// sticks: what is read after it is the lower bound, and `status` tells. Where problems are listed,
+// none sticks; a value that is wrong is its lower bound.
 typedef struct tlm_keys {
     const tn_model *model;
     const char *architecture;
     tn_status status;
     tn_error *err;
+    tlm_problems *problems;   // NULL: the first is an error
 } tlm_keys;
 
 int64_t tlm_keys_integer(tlm_keys *keys, const char *name, int64_t low, int64_t high);

@@ -62,9 +62,19 @@ static void print_dims(char to[DIMS_BYTES], const int64_t *dims, uint32_t rank)
     }
 }
 
-static tn_status check(const tn_model_tensor *t, const tlm_tensor_rule *rule, const tlm_hparams *p,
+// A model's tensors while they are looked for.
+typedef struct search {
+    const tn_model *model;
+    const tlm_hparams *hparams;
+    tlm_weights *weights;
+    tlm_problems *problems;
+    uint32_t found_count;
+} search;
+
+static tn_status check(const search *s, const tn_model_tensor *t, const tlm_tensor_rule *rule,
                        tn_error *err)
 {
+    const tlm_hparams *p = s->hparams;
     int64_t dims[2] = { dim_of(p, rule->dims[0]), dim_of(p, rule->dims[1]) };
     uint32_t rank = rule->dims[1] == TLM_DIM_NONE ? 1 : 2;
     bool fits = t->dims[0] == dims[0] && t->dims[1] == dims[1];
@@ -74,63 +84,61 @@ static tn_status check(const tn_model_tensor *t, const tlm_tensor_rule *rule, co
         char found[DIMS_BYTES] = "", expected[DIMS_BYTES] = "";
         print_dims(found, t->dims, t->rank);
         print_dims(expected, dims, rank);
-        return tlm_fail(err, TN_E_FILE, "model: tensor '%s' has dims {%s}, expected {%s}", t->name,
-                        found, expected);
+        return tlm_complain(s->problems, err, "model: tensor '%s' has dims {%s}, expected {%s}",
+                            t->name, found, expected);
     }
     if (rank == 1 && t->dtype != TN_DTYPE_F32)
-        return tlm_fail(err, TN_E_FILE, "model: tensor '%s' is %s, expected F32", t->name,
-                        tn_dtype_name(t->dtype));
+        return tlm_complain(s->problems, err, "model: tensor '%s' is %s, expected F32", t->name,
+                            tn_dtype_name(t->dtype));
+    if (!t->data)
+        return tlm_complain(s->problems, err, "model: tensor '%s' is damaged", t->name);
     return TN_OK;
 }
 
-static tn_status find(tlm_weights *w, const tn_model *model, const tlm_hparams *p,
-                      const tlm_tensor_rule *rule, uint32_t layer, uint32_t *found_count,
-                      tn_error *err)
+static tn_status find(search *s, const tlm_tensor_rule *rule, uint32_t layer, tn_error *err)
 {
     char name[NAME_BYTES];
     name_of(rule->slot, layer, name);
-    tn_model_tensor *t = &w->tensors[(size_t)layer * TLM_SLOTS + rule->slot];
+    tn_model_tensor *t = &s->weights->tensors[(size_t)layer * TLM_SLOTS + rule->slot];
     t->size = sizeof *t;
-    tn_status status = tn_model_find_tensor(model, name, t, err);
+    tn_status status = tn_model_find_tensor(s->model, name, t, err);
     if (status == TN_E_NOT_FOUND) {
         *t = (tn_model_tensor){ 0 };
         if (rule->is_optional)
             return TN_OK;
-        return tlm_fail(err, TN_E_FILE, "model: the file has no tensor '%s'", name);
+        return tlm_complain(s->problems, err, "model: the file has no tensor '%s'", name);
     }
     if (status != TN_OK)
         return status;
-    ++*found_count;
-    return check(t, rule, p, err);
+    s->found_count++;
+    return check(s, t, rule, err);
 }
 
 static bool is_used(const tlm_weights *w, const tlm_hparams *p, const char *name)
 {
     for (size_t i = 0; i < (size_t)p->layers * TLM_SLOTS; i++)
-        if (w->tensors[i].data && strcmp(w->tensors[i].name, name) == 0)
+        if (w->tensors[i].name && strcmp(w->tensors[i].name, name) == 0)
             return true;
     return false;
 }
 
-// Names the first tensor that no rule asked for.
-static tn_status fail_unused(const tlm_weights *w, const tn_model *model, const tlm_hparams *p,
-                             uint32_t tensor_count, tn_error *err)
+// Names the tensors that no rule asked for: the first, or all where problems are listed.
+static tn_status fail_unused(const search *s, uint32_t tensor_count, tn_error *err)
 {
-    for (uint32_t i = 0; i < tensor_count; i++) {
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < tensor_count && status == TN_OK; i++) {
         tn_model_tensor t = { .size = sizeof t };
-        tn_status status = tn_model_tensor_at(model, i, &t, err);
-        if (status != TN_OK)
-            return status;
-        if (!is_used(w, p, t.name))
-            return tlm_fail(err, TN_E_FILE, "model: tensor '%s' has no place in this architecture",
-                            t.name);
+        status = tn_model_tensor_at(s->model, i, &t, err);
+        if (status == TN_OK && !is_used(s->weights, s->hparams, t.name))
+            status = tlm_complain(s->problems, err,
+                                  "model: tensor '%s' has no place in this architecture", t.name);
     }
-    return tlm_fail(err, TN_E_FILE, "model: the file has a tensor twice");
+    return status;
 }
 
-tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
-                           const tlm_tensor_rule *rules, uint32_t rule_count,
-                           const tn_allocator *allocator, tn_error *err)
+tn_status tlm_weights_check(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
+                            const tlm_tensor_rule *rules, uint32_t rule_count,
+                            const tn_allocator *allocator, tlm_problems *problems, tn_error *err)
 {
     *weights = (tlm_weights){ .allocator = *allocator };
     weights->tensors = tlm_alloc(allocator, (size_t)hparams->layers * TLM_SLOTS,
@@ -138,19 +146,26 @@ tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tl
     if (!weights->tensors)
         return tlm_fail_memory(err, "the list of tensors");
     tn_status status = TN_OK;
-    uint32_t found_count = 0;
+    search s = { model, hparams, weights, problems, 0 };
     for (uint32_t r = 0; r < rule_count; r++) {
         uint32_t layers = slots[rules[r].slot].is_per_layer ? (uint32_t)hparams->layers : 1;
         for (uint32_t layer = 0; layer < layers && status == TN_OK; layer++)
-            status = find(weights, model, hparams, &rules[r], layer, &found_count, err);
+            status = find(&s, &rules[r], layer, err);
     }
     tn_model_info info = { .size = sizeof info };
     tn_model_describe(model, &info);
-    if (status == TN_OK && found_count != info.tensor_count)
-        status = fail_unused(weights, model, hparams, info.tensor_count, err);
+    if (status == TN_OK && s.found_count != info.tensor_count)
+        status = fail_unused(&s, info.tensor_count, err);
     if (status != TN_OK)
         tlm_weights_finish(weights);
     return status;
+}
+
+tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
+                           const tlm_tensor_rule *rules, uint32_t rule_count,
+                           const tn_allocator *allocator, tn_error *err)
+{
+    return tlm_weights_check(weights, model, hparams, rules, rule_count, allocator, NULL, err);
 }
 
 void tlm_weights_finish(tlm_weights *weights)

@@ -41,6 +41,10 @@ typedef struct tlm_weights {
 tn_status tlm_weights_init(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
                            const tlm_tensor_rule *rules, uint32_t rule_count,
                            const tn_allocator *allocator, tn_error *err);
+// The same, to look at the file: problems get what would be TN_E_FILE.
+tn_status tlm_weights_check(tlm_weights *weights, const tn_model *model, const tlm_hparams *hparams,
+                            const tlm_tensor_rule *rules, uint32_t rule_count,
+                            const tn_allocator *allocator, tlm_problems *problems, tn_error *err);
 void tlm_weights_finish(tlm_weights *weights);   // zeros are fine
 
 // layer: 0 for a tensor that is there once.

@@ -131,8 +131,12 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
                      uint32_t *out_count);
 
 // MODEL: a path, or "austen" for the model that comes with Tenon, found beside the build or the
-// installed prefix, unless a file of that name is here.
-int cli_open_model(const char *name, tn_model **out_model);
+// installed prefix, unless a file of that name is here. flags: TN_MODEL_…. From then on a mapped
+// file that is cut while it is in use is a failure of cli_check_model, not the end of the process.
+int cli_open_model(const char *name, uint32_t flags, tn_model **out_model);
+
+// CLI_OK, or the exit code after a line: the model's files have changed since they were opened.
+int cli_check_model(const tn_model *model);
 
 // From now on SIGINT sets a mark, once; a second one ends the process.
 void cli_catch_interrupt(void);

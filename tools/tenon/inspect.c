@@ -77,23 +77,51 @@ static json_t *json_of_tensor(const tn_model_tensor *tensor)
     json_t *dims = json_array();
     for (uint32_t i = 0; i < tensor->rank; i++)
         json_array_append_new(dims, json_integer(tensor->dims[i]));
-    return json_pack("{ss ss so sI sI}", "name", tensor->name, "dtype",
-                     tn_dtype_name(tensor->dtype), "dims", dims, "offset",
-                     (json_int_t)tensor->offset, "bytes", (json_int_t)tensor->bytes);
+    return json_pack("{ss ss so si sI sI}", "name", tensor->name, "dtype",
+                     tn_dtype_name(tensor->dtype), "dims", dims, "part", (int)tensor->part,
+                     "offset", (json_int_t)tensor->offset, "bytes", (json_int_t)tensor->bytes);
 }
 
-// What would keep the model from running: of the tokenizer, and what it had to assume.
-static json_t *problems_of(const tn_model *model)
+static json_t *parts_of(const tn_model *model, uint32_t count)
 {
     json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        tn_model_part part = { .size = sizeof part };
+        if (tn_model_part_at(model, i, &part, NULL) == TN_OK)
+            json_array_append_new(list, json_pack("{ss sI si si}", "path", part.path, "file_bytes",
+                                                  (json_int_t)part.file_bytes, "tensors",
+                                                  (int)part.tensor_count, "alignment_bytes",
+                                                  (int)part.alignment_bytes));
+    }
+    return list;
+}
+
+static void add_problem(void *list, const char *text, size_t bytes)
+{
+    json_array_append_new(list, json_stringn(text, bytes));
+}
+
+// What keeps the model from running: of the file; where it is whole, of the tokenizer, and of keys
+// and tensors. What the tokenizer had to assume is a warning.
+static void add_problems(const tn_model *model, json_t *problems, json_t *warnings)
+{
     tlm_tokenizer *tokenizer = NULL;
     tn_error err = { 0 };
+    uint32_t count;
+    const char *problem;
+    for (uint32_t i = 0; (problem = tn_model_problem(model, i)); i++)
+        add_problem(problems, problem, strlen(problem));
+    if (json_array_size(problems) > 0)
+        return;
     if (tlm_tokenizer_create(model, NULL, &tokenizer, &err) != TN_OK)
-        json_array_append_new(list, json_string(err.text));
+        add_problem(problems, err.text, strlen(err.text));
     else if (*tlm_tokenizer_warning(tokenizer))
-        json_array_append_new(list, json_string(tlm_tokenizer_warning(tokenizer)));
+        json_array_append_new(warnings, json_string(tlm_tokenizer_warning(tokenizer)));
     tlm_tokenizer_destroy(tokenizer);
-    return list;
+    if (tlm_model_check(model, &(tn_sink){ problems, add_problem }, &count, &err) != TN_OK)
+        add_problem(problems, err.text, strlen(err.text));
+    if (tn_model_check(model, &err) != TN_OK)
+        add_problem(problems, err.text, strlen(err.text));
 }
 
 static json_t *report_of(const tn_model *model)
@@ -101,6 +129,7 @@ static json_t *report_of(const tn_model *model)
     tn_model_info info = { .size = sizeof info };
     tn_model_describe(model, &info);
     json_t *keys = json_array(), *tensors = json_array();
+    json_t *problems = json_array(), *warnings = json_array();
     json_int_t bytes = 0;
     for (uint32_t i = 0; i < info.key_count; i++) {
         tn_model_key key = { .size = sizeof key };
@@ -114,10 +143,12 @@ static json_t *report_of(const tn_model *model)
         bytes += (json_int_t)tensor.bytes;
         json_array_append_new(tensors, json_of_tensor(&tensor));
     }
-    return json_pack("{si ss si sI sI si so so so}", "schema_version", 1, "path", info.path,
+    add_problems(model, problems, warnings);
+    return json_pack("{si ss si sI sI si so so so so so}", "schema_version", 1, "path", info.path,
                      "version", (int)info.version, "file_bytes", (json_int_t)info.file_bytes,
-                     "tensor_bytes", bytes, "alignment_bytes", (int)info.alignment_bytes,
-                     "metadata", keys, "tensors", tensors, "problems", problems_of(model));
+                     "tensor_bytes", bytes, "alignment_bytes", (int)info.alignment_bytes, "parts",
+                     parts_of(model, info.part_count), "metadata", keys, "tensors", tensors,
+                     "warnings", warnings, "problems", problems);
 }
 
 static void print_value(const json_t *value)
@@ -162,17 +193,39 @@ static void print_tensor(const json_t *tensor)
            json_integer_value(json_object_get(tensor, "bytes")));
 }
 
+static void print_parts(const json_t *parts)
+{
+    if (json_array_size(parts) < 2)
+        return;
+    printf("parts: %zu\n", json_array_size(parts));
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+        printf("  %s: %" JSON_INTEGER_FORMAT " tensors, %" JSON_INTEGER_FORMAT " bytes\n",
+               json_string_value(json_object_get(part, "path")),
+               json_integer_value(json_object_get(part, "tensors")),
+               json_integer_value(json_object_get(part, "file_bytes")));
+    }
+}
+
+static void print_lines(const char *what, const json_t *lines)
+{
+    printf("%s: %zu\n", what, json_array_size(lines));
+    for (size_t i = 0; i < json_array_size(lines); i++)
+        printf("  %s\n", json_string_value(json_array_get(lines, i)));
+}
+
 static void print_report(const json_t *report)
 {
     const json_t *keys = json_object_get(report, "metadata"),
                  *tensors = json_object_get(report, "tensors");
-    const json_t *problems = json_object_get(report, "problems");
+    const json_t *warnings = json_object_get(report, "warnings");
     printf("%s: GGUF version %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
            " bytes, alignment %" JSON_INTEGER_FORMAT "\n",
            json_string_value(json_object_get(report, "path")),
            json_integer_value(json_object_get(report, "version")),
            json_integer_value(json_object_get(report, "file_bytes")),
            json_integer_value(json_object_get(report, "alignment_bytes")));
+    print_parts(json_object_get(report, "parts"));
     printf("metadata: %zu keys\n", json_array_size(keys));
     for (size_t i = 0; i < json_array_size(keys); i++)
         print_key(json_array_get(keys, i));
@@ -180,9 +233,9 @@ static void print_report(const json_t *report)
            json_integer_value(json_object_get(report, "tensor_bytes")));
     for (size_t i = 0; i < json_array_size(tensors); i++)
         print_tensor(json_array_get(tensors, i));
-    printf("problems: %zu\n", json_array_size(problems));
-    for (size_t i = 0; i < json_array_size(problems); i++)
-        printf("  %s\n", json_string_value(json_array_get(problems, i)));
+    if (json_array_size(warnings) > 0)
+        print_lines("warnings", warnings);
+    print_lines("problems", json_object_get(report, "problems"));
 }
 
 static int run(int argc, char **argv)
@@ -192,7 +245,7 @@ static int run(int argc, char **argv)
     int count, code = cli_parse(&cli_inspect_command, argc, argv, &given, 1, 1, &count);
     if (code >= 0)
         return code;
-    code = cli_open_model(argv[1], &model);
+    code = cli_open_model(argv[1], TN_MODEL_INSPECT, &model);
     if (code != CLI_OK)
         return code;
     json_t *report = report_of(model);
@@ -204,16 +257,21 @@ static int run(int argc, char **argv)
         code = cli_fail(CLI_FAILED, "the report cannot be printed");
     else if (!given.json)
         print_report(report);
+    const bool is_bad = json_array_size(json_object_get(report, "problems")) > 0;
     json_decref(report);
     tn_model_close(model);
-    return code == CLI_OK ? cli_end_output() : code;
+    if (code == CLI_OK)
+        code = cli_end_output();
+    return code == CLI_OK && is_bad ? CLI_FILE : code;
 }
 
 const cli_command cli_inspect_command = {
     "inspect",
     "FILE [options]",
     "Shows metadata and tensors of a model file, and what is wrong with it",
-    "",
+    "A damaged file is shown as far as it can be read. The exit code is 6 when there are problems: "
+    "what keeps the\n"
+    "model from running.\n",
     options,
     sizeof options / sizeof *options,
     run,

@@ -18,6 +18,13 @@ static bool parse_kv_type(const char *text, tn_dtype *out_type)
     return !text;
 }
 
+// A file that was cut may fail in any way: then that is what to say.
+static int fail(const cli_loaded *loaded, const tn_error *err)
+{
+    int code = cli_check_model(loaded->model);
+    return code == CLI_OK ? cli_fail_model(loaded->name, err) : code;
+}
+
 int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given)
 {
     tn_error err = { 0 };
@@ -25,13 +32,13 @@ int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *give
     *loaded = (cli_loaded){ .name = name };
     if (!parse_kv_type(given->kv_type, &type))
         return cli_fail(CLI_USAGE, "--kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
-    int code = cli_open_model(name, &loaded->model);
+    int code = cli_open_model(name, given->no_mmap ? TN_MODEL_READ : 0, &loaded->model);
     if (code == CLI_OK)
         code = cli_start(&given->common, &loaded->runtime);
     tlm_tokenizer_options how = { .size = sizeof how, .pre = given->pre };
     if (code == CLI_OK &&
         tlm_tokenizer_create(loaded->model, &how, &loaded->tokenizer, &err) != TN_OK)
-        code = cli_fail_model(name, &err);
+        code = fail(loaded, &err);
     if (code == CLI_OK && *tlm_tokenizer_warning(loaded->tokenizer))
         cli_note("warning: %s: %s", name, tlm_tokenizer_warning(loaded->tokenizer));
     return code;
@@ -51,9 +58,28 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
     how.devices = devices;
     if (code == CLI_OK &&
         tlm_context_create(loaded->runtime, loaded->model, &how, &loaded->context, &err) != TN_OK)
-        code = cli_fail_model(loaded->name, &err);
+        code = fail(loaded, &err);
     free(devices);
-    return code;
+    return code == CLI_OK ? cli_check_model(loaded->model) : code;
+}
+
+int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count, const float **out_logits)
+{
+    tn_error err = { 0 };
+    if (tlm_eval(loaded->context, ids, count, out_logits, &err) != TN_OK)
+        return fail(loaded, &err);
+    return cli_check_model(loaded->model);
+}
+
+void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped)
+{
+    tn_memory_report memory = { .size = sizeof memory };
+    tn_model_info info = { .size = sizeof info };
+    tlm_context_memory(loaded->context, &memory);
+    tn_model_describe(loaded->model, &info);
+    *out_planned = memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes +
+                   (info.is_mapped ? 0 : info.file_bytes);
+    *out_mapped = info.is_mapped ? memory.weight_mapped_bytes : 0;
 }
 
 void cli_unload(cli_loaded *loaded)

@@ -14,6 +14,7 @@ typedef struct cli_model_options {
     const char *kv_type;   // NULL = f16
     const char *pre;       // pre-tokenizer; NULL = that of the file
     int64_t ctx;           // 0 = the default
+    bool no_mmap;
 } cli_model_options;
 
 #define CLI_MODEL_OPTIONS                                                                          \
@@ -42,6 +43,14 @@ typedef struct cli_model_options {
           0,                                                                                       \
           0,                                                                                       \
           "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },                           \
+        { "no-mmap",                                                                               \
+          0,                                                                                       \
+          CLI_FLAG,                                                                                \
+          NULL,                                                                                    \
+          offsetof(cli_model_options, no_mmap),                                                    \
+          0,                                                                                       \
+          0,                                                                                       \
+          "read the model into memory: for files that may change, or a failing disk" },            \
     {                                                                                              \
         "pre", 0, CLI_TEXT, "NAME", offsetof(cli_model_options, pre), 0, 0,                        \
             "pre-tokenizer, when the file does not name it or names it wrongly"                    \
@@ -61,6 +70,15 @@ int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *give
 // The context. flags and batch_tokens as in tlm_context_options.
 int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_t flags,
                      uint32_t batch_tokens);
+
+// Runs ids through the context. CLI_OK, or the exit code after a line; also when the model's file
+// was changed or cut meanwhile.
+int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
+             const float **out_logits);
+
+// Bytes of weights read in place from mapped files, and bytes of memory planned for the rest: a file
+// that was read into memory is part of it.
+void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped);
 
 void cli_unload(cli_loaded *loaded);   // also half loaded, or zeroed
 

@@ -42,17 +42,18 @@ static double surprise(const float *logits, uint32_t count, int32_t id)
 }
 
 // ids {count} through an empty context; the terms of ids from `first` on are added.
-static int add_window(tlm_context *context, uint32_t vocabulary, const int32_t *ids, uint32_t count,
-                      uint32_t first, terms *into)
+static int add_window(const cli_loaded *loaded, uint32_t vocabulary, const int32_t *ids,
+                      uint32_t count, uint32_t first, terms *into)
 {
     tn_error err = { 0 };
-    if (tlm_context_rewind(context, 0, &err) != TN_OK)
+    if (tlm_context_rewind(loaded->context, 0, &err) != TN_OK)
         return cli_fail_status(&err);
     for (uint32_t at = 0; at < count; at += BATCH_TOKENS) {
         uint32_t size = count - at < BATCH_TOKENS ? count - at : BATCH_TOKENS;
         const float *logits;
-        if (tlm_eval(context, ids + at, size, &logits, &err) != TN_OK)
-            return cli_fail_status(&err);
+        int code = cli_eval(loaded, ids + at, size, &logits);
+        if (code != CLI_OK)
+            return code;
         for (uint32_t i = 0; i < size; i++) {
             uint32_t next = at + i + 1;
             if (next >= count || next < first)
@@ -66,10 +67,10 @@ static int add_window(tlm_context *context, uint32_t vocabulary, const int32_t *
     return CLI_OK;
 }
 
-static int add_all(tlm_context *context, const int32_t *ids, uint32_t count, terms *into)
+static int add_all(const cli_loaded *loaded, const int32_t *ids, uint32_t count, terms *into)
 {
     tlm_context_info info = { .size = sizeof info };
-    tlm_context_describe(context, &info);
+    tlm_context_describe(loaded->context, &info);
     uint32_t window = info.context_tokens, half = window / 2;
     int code = CLI_OK;
     if (window < 2)
@@ -78,7 +79,7 @@ static int add_all(tlm_context *context, const int32_t *ids, uint32_t count, ter
                         window);
     for (uint32_t at = 0, done = 1; done < count && code == CLI_OK; at += half) {
         uint32_t size = count - at < window ? count - at : window;
-        code = add_window(context, info.vocabulary, ids + at, size, done - at, into);
+        code = add_window(loaded, info.vocabulary, ids + at, size, done - at, into);
         done = at + size;
     }
     return code;
@@ -115,7 +116,7 @@ static int measure(cli_loaded *loaded, const perplexity_options *given, const ch
     if (code == CLI_OK)
         code = cli_load_context(loaded, &given->model, TLM_ALL_LOGITS, BATCH_TOKENS);
     if (code == CLI_OK)
-        code = add_all(loaded->context, ids, count, &sum);
+        code = add_all(loaded, ids, count, &sum);
     if (code == CLI_OK)
         code = print(&sum, given->json);
     tlm_ids_free(loaded->tokenizer, ids);

@@ -243,9 +243,10 @@ static int generate(run_state *state)
 
     const float *logits;
     double begin = now_ms();
-    if (tlm_eval(state->loaded.context, state->prompt + state->reused_count,
-                 state->prompt_count - state->reused_count, &logits, &err) != TN_OK)
-        return cli_fail_status(&err);
+    int code = cli_eval(&state->loaded, state->prompt + state->reused_count,
+                        state->prompt_count - state->reused_count, &logits);
+    if (code != CLI_OK)
+        return code;
     state->prefill_ms = now_ms() - begin;
     run_cache_save(state);
     keep_top(state, logits, info.vocabulary);
@@ -267,8 +268,9 @@ static int generate(run_state *state)
             return cli_end_output();
         if (state->token_count == most)
             break;
-        if (tlm_eval(state->loaded.context, &id, 1, &logits, &err) != TN_OK)
-            return cli_fail_status(&err);
+        code = cli_eval(&state->loaded, &id, 1, &logits);
+        if (code != CLI_OK)
+            return code;
         state->decoded_count++;
     }
     state->decode_ms = now_ms() - begin;

@@ -43,17 +43,14 @@ static double per_second(uint32_t count, double ms)
 
 int run_print_json(const run_state *state)
 {
-    tn_memory_report memory = { .size = sizeof memory };
-    tlm_context_memory(state->loaded.context, &memory);
+    uint64_t planned, mapped;
+    cli_memory(&state->loaded, &planned, &mapped);
     json_t *timing = json_pack(
         "{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
         per_second(state->prompt_count - state->reused_count, state->prefill_ms),
         "decode_tokens_per_s", per_second(state->decoded_count, state->decode_ms));
-    json_t *bytes = json_pack(
-        "{sI sI sI}", "planned_bytes",
-        (json_int_t)(memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes),
-        "mapped_bytes", (json_int_t)memory.weight_mapped_bytes, "rss_anon_bytes",
-        resident_anonymous_bytes());
+    json_t *bytes = json_pack("{sI sI sI}", "planned_bytes", (json_int_t)planned, "mapped_bytes",
+                              (json_int_t)mapped, "rss_anon_bytes", resident_anonymous_bytes());
     json_t *root = json_pack("{si so si so ss# ss so so so}", "schema_version", 1, "prompt_tokens",
                              ids_of(state->prompt, state->prompt_count), "reused_tokens",
                              (int)state->reused_count, "tokens",

@@ -105,7 +105,7 @@ static bool find_embedded(const char *name, char *path, size_t room)
     return is_found;
 }
 
-int cli_open_model(const char *name, tn_model **out_model)
+int cli_open_model(const char *name, uint32_t flags, tn_model **out_model)
 {
     tn_error err = { 0 };
     char path[PATH_BYTES];
@@ -116,7 +116,17 @@ int cli_open_model(const char *name, tn_model **out_model)
         return cli_fail(CLI_FILE,
                         "%s: there is no such file; the embedded model is called 'austen'%s", name,
                         strcmp(name, "austen") ? "" : ", and it is not installed");
-    return tn_model_open(name, NULL, out_model, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
+    const tn_model_options options = { .size = sizeof options, .flags = flags };
+    tn_status status = tn_guard_mapped_files(&err);
+    if (status == TN_OK)
+        status = tn_model_open(name, &options, out_model, &err);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
+}
+
+int cli_check_model(const tn_model *model)
+{
+    tn_error err = { 0 };
+    return tn_model_check(model, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
 static volatile sig_atomic_t is_interrupted;

@@ -45,7 +45,9 @@ static int tokenize(const char *name, const tn_model *model, const char *text, s
     if (status == TN_OK)
         status = tlm_tokenize(tokenizer, text, bytes, given->no_special ? TLM_TEXT_PLAIN : 0, &ids,
                               &count, &err);
-    int code = status == TN_OK ? print_ids(ids, count, given->json) : cli_fail_model(name, &err);
+    int code = cli_check_model(model);
+    if (code == CLI_OK)
+        code = status == TN_OK ? print_ids(ids, count, given->json) : cli_fail_model(name, &err);
     tlm_ids_free(tokenizer, ids);
     tlm_tokenizer_destroy(tokenizer);
     return code;
@@ -70,7 +72,7 @@ static int run(int argc, char **argv)
         text = from_stdin;
     }
     if (code == CLI_OK)
-        code = cli_open_model(argv[1], &model);
+        code = cli_open_model(argv[1], 0, &model);
     if (code == CLI_OK)
         code = tokenize(argv[1], model, text, bytes, &given);
     tn_model_close(model);

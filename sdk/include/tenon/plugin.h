@@ -38,7 +38,8 @@
 //              [queue]    calls on one queue never overlap; what several queues share, the plugin locks
 //              [run]      also: no allocation, no file, and it returns without waiting for other work
 //              A call leaves its thread as it was: signal mask, rounding and flush-to-zero, locale, current device context.
-//              The plugin's own threads block all signals and are gone when stop returns (abandon: see there). After fork the child calls nothing.
+//              The plugin's own threads block all signals but those that their own faults raise (SIGBUS, SIGSEGV, SIGILL,
+//              SIGFPE, SIGTRAP, SIGSYS) and are gone when stop returns (abandon: see there). After fork the child calls nothing.
 //   Missing    A function pointer may be NULL only where its comment says "optional".
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H

@@ -431,6 +431,13 @@ static void note_mask(void *argument, tni_team *team, uint32_t worker, uint32_t 
     pthread_sigmask(SIG_BLOCK, NULL, (sigset_t *)argument + worker);
 }
 
+// What a thread's own fault raises is for a handler, which a blocked signal never reaches.
+static bool is_of_a_fault(int number)
+{
+    return number == SIGBUS || number == SIGSEGV || number == SIGILL || number == SIGFPE ||
+           number == SIGTRAP || number == SIGSYS;
+}
+
 static void signals_are_left_to_the_threads_of_the_application(void **state)
 {
     (void)state;
@@ -441,7 +448,7 @@ static void signals_are_left_to_the_threads_of_the_application(void **state)
     for (int number = 1; number < 32; number++) {
         assert_int_equal(sigismember(&masks[0], number), sigismember(&before, number));
         if (number != SIGKILL && number != SIGSTOP)
-            assert_int_equal(sigismember(&masks[1], number), 1);
+            assert_int_equal(sigismember(&masks[1], number), !is_of_a_fault(number));
     }
     tni_pool_destroy(pool);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "failing_alloc.h"
 #include "folder.h"
 
 static test_folder folder;
@@ -302,6 +303,31 @@ static void inspecting_shows_what_is_there_and_every_problem(void **state)
     tn_model_close(model);
 }
 
+static tn_status open_parts(const tn_allocator *allocator, void *context)
+{
+    const tn_model_options options = { .size = sizeof options,
+                                       .flags = *(const uint32_t *)context,
+                                       .allocator = allocator };
+    tn_model *model;
+    tn_error err = { 0 };
+    const tn_status status = tn_model_open(model_path, &options, &model, &err);
+    if (status != TN_OK && status != TN_E_HOST_MEMORY)
+        fail_msg("%s", err.text);
+    tn_model_close(model);
+    return status;
+}
+
+static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
+{
+    (void)state;
+    write_parts((part[PARTS]){ { 0 }, { 0 }, { .is_cut = true } });
+    uint32_t flags[] = { TN_MODEL_INSPECT, 0, TN_MODEL_READ };
+    for (size_t i = 0; i < TN_COUNT_OF(flags); i++) {
+        for_each_failing_allocation(open_parts, &flags[i]);
+        write_parts((part[PARTS]){ { 0 }, { 0 }, { 0 } });
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +335,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_a_part_is_told_with_its_name),
         cmocka_unit_test(another_part_says_which_to_open),
         cmocka_unit_test(parts_joined_by_cat_are_told),
+        cmocka_unit_test(each_failing_allocation_is_told_and_leaves_nothing),
         cmocka_unit_test(inspecting_shows_what_is_there_and_every_problem),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

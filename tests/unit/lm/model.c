@@ -328,6 +328,79 @@ static void broken_models_are_refused_in_words(void **state)
     }
 }
 
+// A sink that keeps the lines.
+typedef struct listed {
+    char text[4096];
+} listed;
+
+static void list_problem(void *context, const char *text, size_t bytes)
+{
+    listed *l = context;
+    size_t used = strlen(l->text);
+    assert_true(bytes > 0 && !memchr(text, '\n', bytes));
+    snprintf(l->text + used, sizeof l->text - used, "%.*s\n", (int)bytes, text);
+}
+
+static uint32_t check_model(const tn_model *model, listed *l)
+{
+    uint32_t count = UINT32_MAX;
+    tn_error err = { 0 };
+    l->text[0] = '\0';
+    if (tlm_model_check(model, &(tn_sink){ l, list_problem }, &count, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    return count;
+}
+
+// Looked at as a whole, a model has the same problem, perhaps among others.
+static void a_check_lists_what_is_refused(void **state)
+{
+    (void)state;
+    listed l;
+    for (size_t i = 0; i < COUNT_OF(broken); i++) {
+        tn_model *model = open_changed(broken[i].architecture, &broken[i].change);
+        if (check_model(model, &l) == 0 || !strstr(l.text, broken[i].must_say))
+            fail_msg("%s: want \"%s\" among \"%s\"", broken[i].says, broken[i].must_say, l.text);
+        tn_model_close(model);
+    }
+    for (size_t i = 0; i < COUNT_OF(specials); i++) {
+        tn_model *model = open_changed(specials[i].architecture, &(change){ 0 });
+        if (check_model(model, &l) != 0)
+            fail_msg("%s: \"%s\"", specials[i].architecture, l.text);
+        tn_model_close(model);
+    }
+}
+
+static void a_check_lists_all_keys_and_all_tensors(void **state)
+{
+    (void)state;
+    listed l;
+    change keys = REPLACED("attention.head_count", false, 0);
+    keys.also = (number){ "rope.scaling.type", false, 0, "yarn" };
+    tn_model *model = open_changed("llama", &keys);
+    assert_int_equal(check_model(model, &l), 2);   // and not what follows from no heads
+    assert_non_null(strstr(l.text, "head_count is 0, expected 1"));
+    assert_non_null(strstr(l.text, "rope.scaling.type is 'yarn'"));
+    tn_model_close(model);
+
+    model = open_changed("llama", &(change)RESHAPED("blk.0.attn_q.weighT", 2, 64, 32));
+    assert_int_equal(check_model(model, &l), 1);
+    tn_model_close(model);
+    change renamed = RESHAPED("blk.0.attn_q.weighT", 2, 64, 32);
+    renamed.without = "blk.0.attn_q.weight";
+    model = open_changed("llama", &renamed);
+    assert_int_equal(check_model(model, &l), 2);
+    assert_non_null(strstr(l.text, "no tensor 'blk.0.attn_q.weight'"));
+    assert_non_null(strstr(l.text, "'blk.0.attn_q.weighT' has no place"));
+    tn_model_close(model);
+
+    uint32_t count;
+    tn_error err = { 0 };
+    model = open_changed("llama", &(change){ 0 });
+    assert_int_equal(tlm_model_check(NULL, &(tn_sink){ &l, list_problem }, &count, &err), TN_E_ARG);
+    assert_int_equal(tlm_model_check(model, NULL, &count, &err), TN_E_ARG);
+    tn_model_close(model);
+}
+
 static void a_right_model_gives_its_numbers(void **state)
 {
     (void)state;
@@ -496,6 +569,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_models_are_refused_in_words),
+        cmocka_unit_test(a_check_lists_what_is_refused),
+        cmocka_unit_test(a_check_lists_all_keys_and_all_tensors),
         cmocka_unit_test(a_right_model_gives_its_numbers),
         cmocka_unit_test(five_layers_of_six_of_gemma3_are_local),
         cmocka_unit_test(the_local_layers_may_be_listed),

@@ -101,6 +101,17 @@ TLM_API bool tlm_adds_bos(const tlm_tokenizer *tokenizer);
 TLM_API const int32_t *tlm_stop_ids(const tlm_tokenizer *tokenizer, uint32_t *out_count);
 TLM_API bool tlm_is_stop(const tlm_tokenizer *tokenizer, int32_t id);
 
+// ------------------------------------------------------------------------------------------- model
+
+// Looks at a model as tlm_context_create does, without making anything of it, and lists what is
+// wrong with it in place of ending at the first: keys that are missing, of the wrong type or absurd;
+// where these are right, tensors that are missing, of the wrong shape or type, or one too many.
+//   problems    each problem in one write: a line without its end
+//   out_count   how many; 0 = tlm_context_create will take the file
+// Errors: TN_E_ARG, TN_E_HOST_MEMORY. [any] Since 0.1
+TN_NODISCARD TLM_API tn_status tlm_model_check(const tn_model *model, const tn_sink *problems,
+                                               uint32_t *out_count, tn_error *err);
+
 // ------------------------------------------------------------------------------------------ stream
 
 typedef struct tlm_stream tlm_stream;
