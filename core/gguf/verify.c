@@ -53,8 +53,8 @@ static tn_status place(tn_model *model, const tni_gguf_file *file, uint64_t data
     if (offset % file->alignment_bytes)
         return tni_gguf_complain(model, at, err,
                                  "its offset is %" PRIu64 ", a multiple of the alignment %" PRIu32
-                                 " was expected",
-                                 offset, file->alignment_bytes);
+                                 " was expected; it has %" PRIu64 " bytes, the file %zu",
+                                 offset, file->alignment_bytes, tensor->bytes, file->bytes);
     uint64_t end;
     if (!tni_add_u64(offset, data_offset, &tensor->offset) ||
         !tni_add_u64(tensor->offset, tensor->bytes, &end) || end > file->bytes)

@@ -96,11 +96,17 @@ TEXTS = ["It is a truth universally acknowledged", "a\0b\xff", "   <|end|> the <
          "\U0001f469\u200d\U0001f469\u200d\U0001f466", b"\xe2\x82 \xed\xa0\x80 \xc0\x80 \xf4\x90\x80\x80",
          "x" * 300, " " * 100, "1234567 it's I'LL\r\n\r\n  \t"]
 
-for folder in ("vocabulary", "text"):
-    (FOLDER / folder).mkdir(parents=True, exist_ok=True)
-for name, made in VOCABULARIES.items():
-    (FOLDER / "vocabulary" / name).write_bytes(gguf(made))
-for i, text in enumerate(TEXTS):
-    data = text if isinstance(text, bytes) else text.encode()
-    for choice in range(3):
-        (FOLDER / "text" / f"{i}_{choice}").write_bytes(bytes([(7 * i + 5 * choice) % 40]) + data)
+
+def main():
+    for folder in ("vocabulary", "text"):
+        (FOLDER / folder).mkdir(parents=True, exist_ok=True)
+    for name, made in VOCABULARIES.items():
+        (FOLDER / "vocabulary" / name).write_bytes(gguf(made))
+    for i, text in enumerate(TEXTS):
+        data = text if isinstance(text, bytes) else text.encode()
+        for choice in range(3):
+            (FOLDER / "text" / f"{i}_{choice}").write_bytes(bytes([(7 * i + 5 * choice) % 40]) + data)
+
+
+if __name__ == "__main__":
+    main()

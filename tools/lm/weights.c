@@ -71,28 +71,47 @@ typedef struct search {
     uint32_t found_count;
 } search;
 
+// "64, 96": what a rule expects.
+static uint32_t expected_dims(const search *s, const tlm_tensor_rule *rule, int64_t dims[2],
+                              char to[DIMS_BYTES])
+{
+    uint32_t rank = rule->dims[1] == TLM_DIM_NONE ? 1 : 2;
+    for (uint32_t i = 0; i < 2; i++)
+        dims[i] = dim_of(s->hparams, rule->dims[i]);
+    print_dims(to, dims, rank);
+    return rank;
+}
+
 static tn_status check(const search *s, const tn_model_tensor *t, const tlm_tensor_rule *rule,
                        tn_error *err)
 {
-    const tlm_hparams *p = s->hparams;
-    int64_t dims[2] = { dim_of(p, rule->dims[0]), dim_of(p, rule->dims[1]) };
-    uint32_t rank = rule->dims[1] == TLM_DIM_NONE ? 1 : 2;
+    int64_t dims[2];
+    char found[DIMS_BYTES] = "", expected[DIMS_BYTES] = "";
+    uint32_t rank = expected_dims(s, rule, dims, expected);
     bool fits = t->dims[0] == dims[0] && t->dims[1] == dims[1];
     for (uint32_t i = 2; i < t->rank; i++)
         fits = fits && t->dims[i] == 1;
-    if (!fits) {
-        char found[DIMS_BYTES] = "", expected[DIMS_BYTES] = "";
-        print_dims(found, t->dims, t->rank);
-        print_dims(expected, dims, rank);
+    print_dims(found, t->dims, t->rank);
+    if (!fits)
         return tlm_complain(s->problems, err, "model: tensor '%s' has dims {%s}, expected {%s}",
                             t->name, found, expected);
-    }
     if (rank == 1 && t->dtype != TN_DTYPE_F32)
         return tlm_complain(s->problems, err, "model: tensor '%s' is %s, expected F32", t->name,
                             tn_dtype_name(t->dtype));
     if (!t->data)
         return tlm_complain(s->problems, err, "model: tensor '%s' is damaged", t->name);
     return TN_OK;
+}
+
+static tn_status fail_missing(const search *s, const tlm_tensor_rule *rule, const char *name,
+                              tn_error *err)
+{
+    int64_t dims[2];
+    char expected[DIMS_BYTES] = "";
+    expected_dims(s, rule, dims, expected);
+    return tlm_complain(s->problems, err,
+                        "model: the file has no tensor '%s', one of dims {%s} was expected", name,
+                        expected);
 }
 
 static tn_status find(search *s, const tlm_tensor_rule *rule, uint32_t layer, tn_error *err)
@@ -106,7 +125,7 @@ static tn_status find(search *s, const tlm_tensor_rule *rule, uint32_t layer, tn
         *t = (tn_model_tensor){ 0 };
         if (rule->is_optional)
             return TN_OK;
-        return tlm_complain(s->problems, err, "model: the file has no tensor '%s'", name);
+        return fail_missing(s, rule, name, err);
     }
     if (status != TN_OK)
         return status;

@@ -144,7 +144,8 @@ static const check_case places[] = {
     { "an offset that wraps", build_offset_wraps, "at offset 18446744073709551584" },
     { "an end that wraps", build_end_wraps, "ends outside the file" },
     { "an offset that is not aligned", build_unaligned,
-      "its offset is 4, a multiple of the alignment 32" },
+      "its offset is 4, a multiple of the alignment 32 was expected; it has 32 bytes, the file "
+      "128" },
     { "a last tensor cut by one byte", build_cut_by_one_byte, "and the file has 127" },
     { "a table and no data", build_no_data, "and the file has 57" },
     { "two that overlap", build_overlap,

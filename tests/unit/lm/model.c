@@ -262,7 +262,7 @@ static const struct {
     { "more layers than tensors", "llama", REPLACED("block_count", false, 2),
       "no tensor 'blk.1.attn_norm.weight'" },
     { "a missing tensor", "llama", WITHOUT("blk.0.ffn_up.weight"),
-      "no tensor 'blk.0.ffn_up.weight'" },
+      "no tensor 'blk.0.ffn_up.weight', one of dims {64, 96} was expected" },
     { "one tensor too many", "llama", WITH_TENSOR("blk.0.attn_q_norm.weight", 1, 32),
       "'blk.0.attn_q_norm.weight' has no place" },
     { "a turned tensor", "llama", RESHAPED("blk.0.ffn_down.weight", 2, 64, 96),
