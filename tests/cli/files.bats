@@ -199,6 +199,14 @@ PY
     [[ $output == *"warnings: 1"*"pre-tokenizer"*"problems: 0"* ]]
 }
 
+@test "inspect of a path that is not UTF-8" {
+    cp "$TENON_MODEL" $'m\xff.gguf'
+    run --separate-stderr tenon inspect $'m\xff.gguf' --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["path"]')" = 'm\xff.gguf' ]
+    [ "$(json 'o["parts"][0]["path"]')" = 'm\xff.gguf' ]
+}
+
 @test "a file without permission to read: one line" {
     cp "$TENON_MODEL" closed.gguf
     chmod 0 closed.gguf

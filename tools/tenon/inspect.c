@@ -26,6 +26,17 @@ static const char *type_name(uint32_t type)
     return type < sizeof names / sizeof *names ? names[type] : "?";
 }
 
+// A path may be any bytes; JSON is UTF-8: what is none is shown as \xNN.
+static json_t *text_of(const char *text)
+{
+    tn_error safe;
+    json_t *string = json_string(text);
+    if (string)
+        return string;
+    (void)tn_error_set(&safe, TN_OK, text);
+    return json_string(safe.text);
+}
+
 // A value, or one element of an array.
 static json_t *value_of(const tn_model *model, const tn_model_key *key, uint64_t index)
 {
@@ -88,10 +99,10 @@ static json_t *parts_of(const tn_model *model, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         tn_model_part part = { .size = sizeof part };
         if (tn_model_part_at(model, i, &part, NULL) == TN_OK)
-            json_array_append_new(list, json_pack("{ss sI si si}", "path", part.path, "file_bytes",
-                                                  (json_int_t)part.file_bytes, "tensors",
-                                                  (int)part.tensor_count, "alignment_bytes",
-                                                  (int)part.alignment_bytes));
+            json_array_append_new(list, json_pack("{so sI si si}", "path", text_of(part.path),
+                                                  "file_bytes", (json_int_t)part.file_bytes,
+                                                  "tensors", (int)part.tensor_count,
+                                                  "alignment_bytes", (int)part.alignment_bytes));
     }
     return list;
 }
@@ -144,11 +155,12 @@ static json_t *report_of(const tn_model *model)
         json_array_append_new(tensors, json_of_tensor(&tensor));
     }
     add_problems(model, problems, warnings);
-    return json_pack("{si ss si sI sI si so so so so so}", "schema_version", 1, "path", info.path,
-                     "version", (int)info.version, "file_bytes", (json_int_t)info.file_bytes,
-                     "tensor_bytes", bytes, "alignment_bytes", (int)info.alignment_bytes, "parts",
-                     parts_of(model, info.part_count), "metadata", keys, "tensors", tensors,
-                     "warnings", warnings, "problems", problems);
+    return json_pack("{si so si sI sI si so so so so so}", "schema_version", 1, "path",
+                     text_of(info.path), "version", (int)info.version, "file_bytes",
+                     (json_int_t)info.file_bytes, "tensor_bytes", bytes, "alignment_bytes",
+                     (int)info.alignment_bytes, "parts", parts_of(model, info.part_count),
+                     "metadata", keys, "tensors", tensors, "warnings", warnings, "problems",
+                     problems);
 }
 
 static void print_value(const json_t *value)
