@@ -110,7 +110,16 @@ static void handle(int number)
     _exit(HANDLED);
 }
 
-typedef enum how { UNGUARDED, GUARDED, FOREIGN, SENT } how;
+// A handler that was told of more than the number: the address in its mapping.
+static const unsigned char *own_begin;
+
+static void handle_told(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    _exit(info->si_addr == own_begin + page ? HANDLED : 1);
+}
+
+typedef enum how { UNGUARDED, GUARDED, FOREIGN, FOREIGN_TOLD, SENT } how;
 
 // Runs into a cut file, with `handler` installed before the guard; answers how the process ended.
 static int run_into(how what, void (*handler)(int))
@@ -120,7 +129,10 @@ static int run_into(how what, void (*handler)(int))
     pid_t child = fork();
     if (child == 0) {
         tni_file_map map;
-        sigaction(SIGBUS, &(struct sigaction){ .sa_handler = handler }, NULL);
+        struct sigaction action = { .sa_handler = handler };
+        if (what == FOREIGN_TOLD)
+            action = (struct sigaction){ .sa_sigaction = handle_told, .sa_flags = SA_SIGINFO };
+        sigaction(SIGBUS, &action, NULL);
         if ((what != UNGUARDED && tni_map_guard_install(NULL) != TN_OK) ||
             tni_file_map_open(&map, path, false, 0, NULL, NULL) != TN_OK)
             _exit(1);
@@ -128,9 +140,10 @@ static int run_into(how what, void (*handler)(int))
         const unsigned char *own = mmap(NULL, PAGES * page, PROT_READ, MAP_PRIVATE, file, 0);
         if (own == MAP_FAILED || truncate(path, 0) != 0)
             _exit(1);
+        own_begin = own;
         if (what == SENT)
             kill(getpid(), SIGBUS);
-        _exit((what == FOREIGN ? own : map.data)[page] != 0);
+        _exit((what == FOREIGN || what == FOREIGN_TOLD ? own : map.data)[page] != 0);
     }
     int ended = 0;
     assert_true(child > 0);
@@ -148,6 +161,8 @@ static void other_faults_end_as_they_did_before(void **state)
     ended = run_into(FOREIGN, SIG_DFL);
     assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS);
     ended = run_into(FOREIGN, handle);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == HANDLED);
+    ended = run_into(FOREIGN_TOLD, NULL);
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == HANDLED);
     ended = run_into(SENT, SIG_DFL);
     assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS);
