@@ -1,7 +1,8 @@
 // graph.h: the inside of a tn_graph, for plan, sched and exec, which read a finished one and keep
 // their own tables beside it, by index. Only the files of this folder write it.
 //
-//   values     leaves, outputs of nodes, views; a value comes after everything it looks at
+//   values     leaves, outputs of nodes, views; a view comes after what it looks at, and any value
+//              after its lengths
 //   nodes      ops that compute; the order of the array is an order that can be executed
 //   storages   alias classes: the bytes that a leaf or an output owns, and that its views look at
 //
@@ -48,6 +49,7 @@ typedef struct tni_node {
     uint32_t attr_bytes;
     const void *attr;   // with its size first; NULL = none
     const char *name;
+    uint32_t origin;    // in a decomposed graph: the node of the graph before that it stands for
 } tni_node;
 
 typedef struct tni_storage {

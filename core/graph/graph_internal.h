@@ -41,6 +41,11 @@ typedef struct tni_rule {
 bool tni_rule_fail(const tni_rule *rule, tn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// tn_graph_op whose output is the value `into`, which has no maker yet and the shape that the rule
+// finds; TNP_NONE = a new value. op.c
+tn_value tni_graph_op_into(tn_graph *graph, tnp_op op, const char *name, const tn_value *inputs,
+                           uint32_t input_count, const void *attr, uint32_t into);
+
 bool tni_infer(const tni_rule *rule);   // infer.c: ops that compute
 bool tni_view(const tni_rule *rule);    // view.c: also sets strides, offset
 

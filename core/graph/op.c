@@ -85,7 +85,7 @@ static bool place_output(const tni_rule *rule)
     return out->storage != UINT32_MAX;
 }
 
-static bool add_node(const tni_rule *rule, uint32_t count)
+static bool add_node(const tni_rule *rule, uint32_t count, uint32_t output)
 {
     tn_graph *graph = rule->graph;
     if (!tni_grow(&graph->arena.allocator, &graph->nodes, &graph->node_capacity,
@@ -95,7 +95,7 @@ static bool add_node(const tni_rule *rule, uint32_t count)
     }
     tni_node *node = &graph->nodes[graph->node_count];
     *node = (tni_node){ .op = rule->op->number,
-                        .output = graph->value_count,
+                        .output = output,
                         .input_count = count,
                         .attr = rule->attr,
                         .attr_bytes = rule->op->attr_bytes,
@@ -105,8 +105,34 @@ static bool add_node(const tni_rule *rule, uint32_t count)
     return true;
 }
 
+// The output is a value that is there already and has no maker: what a decomposition ends with.
+static tn_value make_again(const tni_rule *rule, uint32_t count, uint32_t into)
+{
+    tn_graph *graph = rule->graph;
+    tni_value *out = rule->out, *there = &graph->values[into];
+    uint64_t bytes;
+    if (!tni_value_lay_out(graph, out, rule->name, &bytes))
+        return TN_NO_VALUE;
+    if (out->dtype != there->dtype || memcmp(out->dims, there->dims, sizeof out->dims) != 0 ||
+        memcmp(out->strides, there->strides, sizeof out->strides) != 0 ||
+        memcmp(out->extent, there->extent, sizeof out->extent) != 0) {
+        tni_rule_fail(rule, TN_E_INTERNAL, "its decomposition makes a value of another shape");
+        return TN_NO_VALUE;
+    }
+    if (!add_node(rule, count, into))
+        return TN_NO_VALUE;
+    there->node = out->node;
+    return tni_graph_handle(graph, into);
+}
+
 tn_value tn_graph_op(tn_graph *graph, tnp_op number, const char *name, const tn_value *inputs,
                      uint32_t input_count, const void *attr)
+{
+    return tni_graph_op_into(graph, number, name, inputs, input_count, attr, TNP_NONE);
+}
+
+tn_value tni_graph_op_into(tn_graph *graph, tnp_op number, const char *name, const tn_value *inputs,
+                           uint32_t input_count, const void *attr, uint32_t into)
 {
     if (!tni_graph_is_open(graph))
         return TN_NO_VALUE;
@@ -136,7 +162,11 @@ tn_value tn_graph_op(tn_graph *graph, tnp_op number, const char *name, const tn_
         out.storage = rule.in[0]->storage;
         if (!tni_view(&rule))
             return TN_NO_VALUE;
-    } else if (!tni_infer(&rule) || !place_output(&rule) || !add_node(&rule, input_count)) {
+    } else if (!tni_infer(&rule)) {
+        return TN_NO_VALUE;
+    } else if (into != TNP_NONE) {
+        return make_again(&rule, input_count, into);
+    } else if (!place_output(&rule) || !add_node(&rule, input_count, graph->value_count)) {
         return TN_NO_VALUE;
     }
     uint32_t index = tni_graph_add_value(graph, &out);

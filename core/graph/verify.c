@@ -29,6 +29,15 @@ static bool end_of(const tni_value *value, uint64_t *end)
     return tni_add_u64(last, type->block_bytes, end);
 }
 
+// The node that makes what the value looks at; TNP_NONE = it is a leaf, or was dropped.
+static uint32_t maker_of(const tn_graph *graph, uint32_t index)
+{
+    const tni_value *value = &graph->values[index];
+    while (value->source == TNI_VIEW)   // a base comes before its views: this ends
+        value = &graph->values[value->base];
+    return value->node;
+}
+
 tn_status tni_graph_verify(const tn_graph *graph, tn_error *err)
 {
     for (uint32_t i = 0; i < graph->value_count; i++) {
@@ -45,13 +54,19 @@ tn_status tni_graph_verify(const tn_graph *graph, tn_error *err)
             if (TN_NEVER(value->extent[d] > i))
                 return tni_fail(err, TN_E_INTERNAL, "graph: the extent of '%s' comes after it",
                                 value->name);
+        if (TN_NEVER(value->source == TNI_VIEW && value->base >= i))
+            return tni_fail(err, TN_E_INTERNAL, "graph: view '%s' comes before what it looks at",
+                            value->name);
     }
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
-        for (uint32_t i = 0; i < node->input_count; i++)
-            if (TN_NEVER(node->inputs[i] != TNP_NONE && node->inputs[i] >= node->output))
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            uint32_t maker = node->inputs[i] == TNP_NONE ? TNP_NONE
+                                                         : maker_of(graph, node->inputs[i]);
+            if (TN_NEVER(maker != TNP_NONE && maker >= n))
                 return tni_fail(err, TN_E_INTERNAL, "graph: operand %u of '%s' comes after it", i,
                                 node->name);
+        }
         for (uint32_t e = graph->order.first[n]; e < graph->order.first[n + 1]; e++)
             if (TN_NEVER(graph->order.before[e] >= n))
                 return tni_fail(err, TN_E_INTERNAL, "graph: '%s' must come after a later node",

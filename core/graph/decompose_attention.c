@@ -1,0 +1,151 @@
+// decompose_attention.c: scores = k q, softmax over the slots, products with v.
+//
+//   q {D, H, T} ─► {D, T, H} ─┐
+//   k {D, G, S} ─► {D, S, G} ─┴ matmul ─► {S, T, H} ─ softcap, mask, softmax ─┐
+//   v {E, G, S} ─► {S, E, G} ────────────────────────────────────────── matmul ─► {E, T, H} ─► {E, H, T}
+//
+// H / G neighbouring heads share a matrix of k and v, as matmul does it. What a query does not see
+// has the mask log(0), -inf: whether slot s is seen is 0 or 1, by numbers that F32 has exactly below
+// position 2^24. One mask serves all nodes that have it in common.
+#include <float.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "graph/decompose_internal.h"
+
+static const uint32_t heads_last[] = { 0, 2, 1 }, slots_first[] = { 2, 0, 1 };
+
+typedef struct mask_key {
+    int64_t slots;
+    tnp_op op;
+    uint32_t position, extent, window, flags, reserved;
+} mask_key;
+
+// {S}: the numbers of the slots less 1, of which as many count as are filled.
+static tn_value make_slots(const tni_expansion *e, int64_t count, uint32_t extent)
+{
+    const tn_allocator *a = &e->graph->arena.allocator;
+    float *numbers = tni_alloc_zeroed(a, (size_t)count, sizeof *numbers);
+    if (!numbers)
+        return tni_graph_fail_memory(e->graph);
+    for (int64_t s = 0; s < count; s++)
+        numbers[s] = (float)(s - 1);
+    tn_value slots = tni_constant(e, "slots", numbers, (uint32_t)count);
+    tni_free(a, numbers);
+    return extent ? tni_limited(e, "filled slots", slots, extent - 1) : slots;
+}
+
+// 0 where query t sees slot s, else -inf: {S, T}.
+static tn_value make_sight(const tni_expansion *e, const mask_key *key)
+{
+    tn_value position = tni_convert_step(e, "position", e->in[3], TN_DTYPE_F32);
+    position = tni_lifted(e, "position of queries", position, 1);
+    tni_value p = tni_look(e, position);
+    p.dims[0] = key->slots;
+    position = tni_broadcasted(e, "position by slot", position, p.rank, p.dims);
+    // 1 for a query's own slot, 2 for the one before
+    tn_value age = tni_step(e, TNP_OP_SUB, "age", position, make_slots(e, key->slots, key->extent),
+                            NULL);
+    tn_value seen = TN_NO_VALUE;
+    if (key->flags & TNP_ATTENTION_CAUSAL)
+        seen = tni_clamp_step(e, "not later", age, 0, 1);
+    if (key->window) {
+        tn_value left = tni_scale_step(e, "window left", age, -1, (float)((double)key->window + 1));
+        left = tni_clamp_step(e, "in the window", left, 0, 1);
+        seen = key->flags ? tni_step(e, TNP_OP_MUL, "seen", seen, left, NULL) : left;
+    }
+    return tni_step(e, TNP_OP_LOG, "sight", seen, TN_NO_VALUE, NULL);
+}
+
+// TN_NO_VALUE when all is seen and no mask is given.
+static tn_value make_mask(const tni_expansion *e)
+{
+    const tnp_attention_attr *attr = e->attr;
+    tni_value k = tni_look(e, e->in[1]);
+    mask_key key = { .op = e->op,
+                     .slots = k.dims[2],
+                     .position = e->in[3].index,
+                     .extent = k.extent[2],
+                     .window = attr->window,
+                     .flags = attr->flags & TNP_ATTENTION_CAUSAL };
+    bool has_mask = !tn_value_is_none(e->in[4]);
+    tn_value mask = has_mask ? tni_operand(e, 4) : TN_NO_VALUE;
+    if (!key.flags && !key.window)
+        return mask;
+    const tn_value *made = tni_find_shared(e, &key, sizeof key);
+    tn_value sight = made ? *made : make_sight(e, &key);
+    bool is_steady = tni_is_steady(e, e->in[3]) &&
+                     (!key.extent || tni_is_steady(e, tni_graph_handle(e->graph, key.extent - 1)));
+    if (!made && is_steady && !tn_value_is_none(sight))
+        tni_keep_shared(e, &key, sizeof key, sight, TN_NO_VALUE);
+    return has_mask ? tni_step(e, TNP_OP_ADD, "mask", sight, mask, NULL) : sight;
+}
+
+// softmax with one more score a head, a sink, that takes a share and gives no value.
+static tn_value softmax_with_sinks(const tni_expansion *e, tn_value scores, tn_value mask)
+{
+    if (!tn_value_is_none(mask))
+        scores = tni_step(e, TNP_OP_ADD, "masked", scores, mask, NULL);
+    tn_value max = tni_clamp_step(e, "max", tni_row_step(e, TNP_OP_MAX, "row max", scores),
+                                  -FLT_MAX, INFINITY);
+    tni_value m = tni_look(e, max);
+    tn_value sinks = tni_lifted(e, "sink of heads", e->in[5], 2);
+    sinks = tni_broadcasted(e, "sink of rows", sinks, 3, m.dims);
+    tn_value above = tni_step(e, TNP_OP_SUB, "sink above max", sinks, max, NULL);
+    above = tni_step(e, TNP_OP_RELU, "rise of max", above, TN_NO_VALUE, NULL);
+    max = tni_step(e, TNP_OP_ADD, "max with sink", max, above, NULL);
+    tn_value shifted = tni_step(e, TNP_OP_SUB, "shifted", scores, max, NULL);
+    tn_value exp = tni_step(e, TNP_OP_EXP, "exp", shifted, TN_NO_VALUE, NULL);
+    tn_value sink = tni_step(e, TNP_OP_SUB, "shifted sink", sinks, max, NULL);
+    sink = tni_step(e, TNP_OP_EXP, "exp of sink", sink, TN_NO_VALUE, NULL);
+    tn_value sum = tni_step(e, TNP_OP_ADD, "sum", tni_row_step(e, TNP_OP_SUM, "row sum", exp), sink,
+                            NULL);
+    sum = tni_clamp_step(e, "divisor", sum, FLT_MIN, INFINITY);
+    return tni_step(e, TNP_OP_DIV, "shares", exp, sum, NULL);
+}
+
+static tn_value make_shares(const tni_expansion *e, tn_value scores)
+{
+    const tnp_attention_attr *attr = e->attr;
+    bool has_sinks = !tn_value_is_none(e->in[5]);
+    float scale = attr->scale;
+    if ((attr->softcap > 0 || has_sinks) && scale != 1) {
+        scores = tni_scale_step(e, "scaled", scores, scale, 0);
+        scale = 1;
+    }
+    if (attr->softcap > 0)
+        scores = tni_step(e, TNP_OP_SOFTCAP, "capped", scores, TN_NO_VALUE,
+                          &(tnp_softcap_attr){ sizeof(tnp_softcap_attr), attr->softcap });
+    tn_value mask = make_mask(e);
+    return has_sinks
+               ? softmax_with_sinks(e, scores, mask)
+               : tni_step(e, TNP_OP_SOFTMAX, "softmax", scores, mask,
+                          &(tnp_softmax_attr){ .size = sizeof(tnp_softmax_attr), .scale = scale });
+}
+
+// {S, E, G}, contiguous: matmul sums along dims[0], and blocks lie along a head.
+static tn_value make_values(const tni_expansion *e)
+{
+    tn_value v = e->in[2];
+    tn_dtype dtype = tni_look(e, v).dtype;
+    if (tni_dtype_find(dtype)->block_elements > 1) {
+        v = tni_convert_step(e, "decoded values", v, TN_DTYPE_F32);
+        dtype = TN_DTYPE_F32;
+    }
+    return tni_convert_step(e, "values", tni_permuted(e, "values by slot", v, 3, slots_first),
+                            dtype);
+}
+
+tn_value tni_decompose_attention(const tni_expansion *e)
+{
+    tn_value q = tni_permuted(e, "queries", tni_operand(e, 0), 3, heads_last);
+    tn_value k = tni_permuted(e, "keys", e->in[1], 3, heads_last);
+    tn_value scores = tni_step(e, TNP_OP_MATMUL, "scores", q, k, NULL);
+    if (e->graph->first_error.status != TN_OK)
+        return TN_NO_VALUE;
+    tn_value shares = make_shares(e, scores);
+    tn_value weighted = tni_step(e, TNP_OP_MATMUL, "weighted", shares, make_values(e), NULL);
+    return tni_last(e, TNP_OP_CONVERT, tni_permuted(e, "by token", weighted, 3, heads_last),
+                    TN_NO_VALUE, &(tnp_convert_attr){ sizeof(tnp_convert_attr), TN_DTYPE_F32 });
+}
