@@ -68,7 +68,8 @@ typedef struct tni_program {   // one segment
 } tni_program;
 
 typedef struct tni_compiled {   // one graph
-    const tn_graph *graph;
+    const tn_graph
+        *graph;   // the application's, or the schedule's own; handles mean the same in both
     tni_schedule schedule;
     uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;              // [place][unit] likewise

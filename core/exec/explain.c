@@ -14,11 +14,11 @@ static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_
         return;
     uint32_t node = schedule->units[schedule->segments[segment].first_unit]->nodes[0];
     uint32_t before = schedule->segments[segment - 1].place;
-    for (uint32_t r = 0; r < schedule->answers.refusal_count; r++)
-        if (schedule->answers.refusals[r].node == node &&
-            schedule->answers.refusals[r].place == before) {
+    for (uint32_t r = 0; r < schedule->answers->refusal_count; r++)
+        if (schedule->answers->refusals[r].node == node &&
+            schedule->answers->refusals[r].place == before) {
             tni_say(sink, "      begins at '%s': the device before refused it: %s\n",
-                    schedule->graph->nodes[node].name, schedule->answers.refusals[r].reason);
+                    schedule->graph->nodes[node].name, schedule->answers->refusals[r].reason);
             return;
         }
     tni_say(sink, "      begins at '%s': by cost, order or a state\n",
@@ -51,8 +51,8 @@ static void say_refusals(const tni_schedule *schedule, uint32_t place, const tn_
 {
     const tni_refusal *shown[MAX_REASONS];
     uint32_t shown_count = 0;
-    for (uint32_t r = 0; r < schedule->answers.refusal_count && shown_count < MAX_REASONS; r++) {
-        const tni_refusal *refusal = &schedule->answers.refusals[r];
+    for (uint32_t r = 0; r < schedule->answers->refusal_count && shown_count < MAX_REASONS; r++) {
+        const tni_refusal *refusal = &schedule->answers->refusals[r];
         bool is_new = refusal->place == place;
         for (uint32_t i = 0; i < shown_count && is_new; i++)
             is_new = strcmp(shown[i]->reason, refusal->reason) != 0;
@@ -70,16 +70,65 @@ static void say_device(const tn_session *session, const tni_schedule *schedule, 
 {
     uint32_t claims = 0, nodes = 0;
     double offered_ns = 0;
-    for (uint32_t c = 0; c < schedule->answers.claim_count; c++)
-        if (schedule->answers.claims[c].place == place) {
+    for (uint32_t c = 0; c < schedule->answers->claim_count; c++)
+        if (schedule->answers->claims[c].place == place) {
             claims++;
-            offered_ns += schedule->answers.claims[c].cost_ns;
+            offered_ns += schedule->answers->claims[c].cost_ns;
         }
     for (uint32_t n = 0; n < schedule->graph->node_count; n++)
         nodes += schedule->places[n] == place;
     tni_say(sink, "  %s: %u claims, %.3f ms together; gets %u nodes\n",
             session->lanes[place].device->name, claims, offered_ns / 1e6, nodes);
     say_refusals(schedule, place, sink);
+}
+
+// Why a node was decomposed: what the first device that refused it said.
+static const tni_refusal *refusal_of(const tni_schedule *schedule, uint32_t node)
+{
+    const tni_answers *answers = &schedule->given_answers;
+    for (uint32_t r = 0; r < answers->refusal_count; r++)
+        if (answers->refusals[r].node == node)
+            return &answers->refusals[r];
+    return NULL;
+}
+
+static bool is_same_reason(const tni_refusal *a, const tni_refusal *b)
+{
+    return a == b || (a && b && a->place == b->place && strcmp(a->reason, b->reason) == 0);
+}
+
+// Nodes of one op that were decomposed for one reason, with the first of them.
+static void say_decomposed_like(const tn_session *session, const tni_schedule *schedule,
+                                uint32_t first, const tn_sink *sink)
+{
+    const tn_graph *given = schedule->given, *made = schedule->graph;
+    const tni_refusal *why = refusal_of(schedule, first);
+    uint32_t alike = 0, steps = 0;
+    for (uint32_t n = 0; n < given->node_count; n++) {
+        if (!schedule->decomposed[n] || given->nodes[n].op != given->nodes[first].op ||
+            !is_same_reason(why, refusal_of(schedule, n)))
+            continue;
+        if (n < first)   // told with that one
+            return;
+        alike++;
+    }
+    for (uint32_t m = 0; m < made->node_count; m++)
+        steps += made->nodes[m].origin == first;
+    const char *op = tni_op_find(given->nodes[first].op)->name;
+    tni_say(sink, "  decomposed %u %s, '%s' into %u nodes: ", alike, op, given->nodes[first].name,
+            steps);
+    if (why)
+        tni_say(sink, "%s refused it: %s\n", session->lanes[why->place].device->name, why->reason);
+    else
+        tni_say(sink, "no device claimed it\n");
+}
+
+static void say_decomposed(const tn_session *session, const tni_schedule *schedule,
+                           const tn_sink *sink)
+{
+    for (uint32_t n = 0; schedule->own_graph && n < schedule->given->node_count; n++)
+        if (schedule->decomposed[n])
+            say_decomposed_like(session, schedule, n, sink);
 }
 
 static void say_graph(const tn_session *session, uint32_t index, const tn_sink *sink)
@@ -98,6 +147,7 @@ static void say_graph(const tn_session *session, uint32_t index, const tn_sink *
             schedule->segment_count, schedule->segment_count == 1 ? "segment" : "segments",
             schedule->transfer_count, schedule->transfer_count == 1 ? "copy" : "copies",
             schedule->cost_ns / 1e6);
+    say_decomposed(session, schedule, sink);
     for (uint32_t place = 0; place < session->lane_count; place++)
         say_device(session, schedule, place, sink);
     for (uint32_t s = 0; s < schedule->segment_count; s++)

@@ -26,6 +26,7 @@ typedef struct asking {
     tn_device *device;
     uint32_t place;
     bool is_alone;           // no other device is asked
+    bool is_quiet;
     uint32_t claim_number;   // counted from 1
     uint32_t *after;         // by node of the graph, see check_convex
     uint32_t refusal_count;
@@ -38,9 +39,9 @@ static void add_refusal(asking *ask, uint32_t node, const char *reason)
     tni_answers *answers = ask->answers;
     char text[MAX_TEXT];
     tni_text_make_safe(text, sizeof text, reason ? reason : "", MAX_TEXT);
-    const char *copy = tni_arena_take_text(answers->arena, *text ? text : "no reason given");
+    const char *copy = tni_arena_take_text(&answers->arena, *text ? text : "no reason given");
     if (!copy ||
-        !tni_grow(&answers->arena->allocator, &answers->refusals, &answers->refusal_capacity,
+        !tni_grow(&answers->arena.allocator, &answers->refusals, &answers->refusal_capacity,
                   answers->refusal_count + 1, sizeof *answers->refusals)) {
         ask->is_out_of_memory = true;
         return;
@@ -214,7 +215,7 @@ static bool copy_packs(const asking *ask, const tnp_claim *claim, tni_pack *pack
 static void keep(asking *ask, const tnp_claim *claim)
 {
     tni_answers *answers = ask->answers;
-    tni_arena *arena = answers->arena;
+    tni_arena *arena = &answers->arena;
     char name[MAX_TEXT];
     tni_text_make_safe(name, sizeof name, claim->name ? claim->name : "", MAX_TEXT);
     uint32_t *nodes = tni_arena_take_array(arena, claim->node_count, sizeof *nodes);
@@ -273,7 +274,7 @@ static void take(void *context, const tnp_claim *given)
     bool has_node = claim.node_count && claim.nodes &&
                     claim.nodes[0] < ask->slice->slice.node_count;
     uint32_t node = ask->slice->graph_node[has_node ? claim.nodes[0] : 0];
-    if (ask->warning_count++ < MAX_WARNINGS)
+    if (!ask->is_quiet && ask->warning_count++ < MAX_WARNINGS)
         tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING,
                      "%s: a claim on '%s' was dropped: %s", ask->device->name,
                      ask->graph->nodes[node].name, broken);
@@ -286,7 +287,8 @@ static void drop_device(asking *ask, uint32_t first_claim, tnp_status status,
 {
     tn_error err;
     tni_device_fail(ask->device, "claim", status, error, &err);
-    tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s", err.text);
+    if (!ask->is_quiet)
+        tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s", err.text);
     ask->answers->claim_count = first_claim;
     for (uint32_t n = 0; n < ask->graph->node_count && !ask->is_out_of_memory; n++)
         add_refusal(ask, n, err.text);
@@ -311,9 +313,10 @@ static tn_status ask_device(asking *ask, tn_error *err)
 }
 
 tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                  tni_arena *arena, tni_arena *scratch, tni_answers *out_answers, tn_error *err)
+                  bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err)
 {
-    *out_answers = (tni_answers){ .arena = arena };
+    *out_answers = (tni_answers){ 0 };
+    tni_arena_init(&out_answers->arena, &scratch->allocator);
     if (graph->node_count == 0)
         return TN_OK;
     uint32_t *nodes = tni_arena_take_array(scratch, graph->node_count, sizeof *nodes);
@@ -330,7 +333,8 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                        .device = devices[place],
                        .place = place,
                        .after = after,
-                       .is_alone = device_count == 1 };
+                       .is_alone = device_count == 1,
+                       .is_quiet = is_quiet };
         memset(after, 0, graph->node_count * sizeof *after);
         tn_status status = tni_device_open(devices[place], err);
         if (status == TN_OK)
@@ -346,9 +350,8 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
 
 void tni_answers_finish(tni_answers *answers)
 {
-    if (!answers->arena)
-        return;
-    tni_free(&answers->arena->allocator, answers->claims);
-    tni_free(&answers->arena->allocator, answers->refusals);
+    tni_free(&answers->arena.allocator, answers->claims);
+    tni_free(&answers->arena.allocator, answers->refusals);
+    tni_arena_finish(&answers->arena);
     *answers = (tni_answers){ 0 };
 }

@@ -63,6 +63,17 @@ static void index_claims(assigning *a)
     }
 }
 
+void tni_find_kept(const tn_graph *graph, bool *is_kept)
+{
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        is_kept[s] = tni_storage_source(graph, s) == TNI_STATE;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const tni_value *out = &graph->values[graph->nodes[n].output];
+        if (out->base != TNP_NONE)
+            is_kept[out->storage] = true;
+    }
+}
+
 // Storages that the caller pins, states, and what is written through: every node that touches one
 // must run where it is. Fusions count only where no device takes the node alone: whether one can be
 // chosen depends on its other nodes.
@@ -71,14 +82,10 @@ static void pin_storages(assigning *a)
     const tn_graph *graph = a->graph;
     const uint32_t *pins = a->request->storage_places;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
-        a->may_hold[s] = pins && pins[s] != TNP_NONE ? UINT64_C(1) << pins[s] : UINT64_MAX;
-        a->is_kept[s] = tni_storage_source(graph, s) == TNI_STATE;
+        bool is_pinned = pins && s < a->request->pinned_count && pins[s] != TNP_NONE;
+        a->may_hold[s] = is_pinned ? UINT64_C(1) << pins[s] : UINT64_MAX;
     }
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        const tni_value *out = &graph->values[graph->nodes[n].output];
-        if (out->base != TNP_NONE)
-            a->is_kept[out->storage] = true;
-    }
+    tni_find_kept(graph, a->is_kept);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];
 
@@ -186,9 +193,6 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
                      tn_error *err)
 {
     const tn_graph *graph = request->graph;
-    if (request->device_count > TNI_MAX_PLACES)
-        return tni_fail(err, TN_E_ARG, "%u devices are given, at most %d are possible",
-                        request->device_count, TNI_MAX_PLACES);
     assigning a = {
         .request = request,
         .graph = graph,

@@ -57,7 +57,7 @@ static bool make_units(partition *p, const uint32_t *chosen)
     if (!p->claims || !p->unit_of)
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        const tni_claim *claim = &p->schedule->answers.claims[chosen[n]];
+        const tni_claim *claim = &p->schedule->answers->claims[chosen[n]];
         if (claim->nodes[0] == n) {
             p->claims[p->unit_count] = claim;
             p->unit_of[n] = p->unit_count++;

@@ -2,6 +2,7 @@
 //
 //   slice.c      a part of a graph in the words of the plugin contract
 //   ask.c        what each device would take: claims, and reasons for refusals
+//   decompose.c  which composite nodes are decomposed, because of what was refused
 //   assign.c     which claim gets each node
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
 //
@@ -10,6 +11,7 @@
 #ifndef TNI_SCHED_H
 #define TNI_SCHED_H
 
+#include "graph/decompose.h"
 #include "graph/graph.h"
 #include "plugin/host.h"
 
@@ -73,20 +75,20 @@ typedef struct tni_refusal {
 } tni_refusal;
 
 typedef struct tni_answers {
-    tni_arena *arena;
+    tni_arena arena;
     uint32_t claim_count, claim_capacity;
     uint32_t refusal_count, refusal_capacity;
     tni_claim *claims;   // by place, within it as the plugin gave them
     tni_refusal *refusals;
 } tni_answers;
 
-// Asks every device about the whole graph. arena: for the answers; scratch: until the call returns.
-// Devices are opened. A claim that breaks a rule is
-// dropped, with a line in the log and a refusal in its place. Errors: those of opening and of
-// claim(); TN_E_HOST_MEMORY.
+// Asks every device about the whole graph. scratch: until the call returns, and the allocator of the
+// answers. Devices are opened. A claim that breaks a rule is dropped, with a line in the log unless
+// it is to be quiet, and a refusal in its place. Errors: those of opening and of claim();
+// TN_E_HOST_MEMORY.
 tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                  tni_arena *arena, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
-void tni_answers_finish(tni_answers *answers);
+                  bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
+void tni_answers_finish(tni_answers *answers);   // also of a zeroed struct
 
 // ---------------------------------------------------------------------------------------- schedule
 
@@ -103,8 +105,13 @@ typedef struct tni_transfer {
 } tni_transfer;
 
 typedef struct tni_schedule {
-    const tn_graph *graph;
-    tni_answers answers;   // the claims that units point into
+    const tn_graph *given;
+    const tn_graph *graph;        // what is scheduled: the given one, or own_graph
+    tn_graph *own_graph;          // in which composites are decomposed; NULL = none is
+    tni_ops *decomposed;          // by node of the given one: what its set was; 0 = it is whole
+    tni_answers given_answers;    // to the given graph
+    tni_answers own_answers;      // to own_graph
+    const tni_answers *answers;   // to graph: the claims that units point into
     uint32_t unit_count, segment_count, transfer_count;
     const tni_claim **units;   // in the order they run
     tni_segment *segments;
@@ -114,11 +121,17 @@ typedef struct tni_schedule {
     double cost_ns;            // claims and transfers, by the cost model
 } tni_schedule;
 
-// storage_places[storage]: the place where its bytes must stay, TNP_NONE = free; NULL = all are
-// free. Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it
-// comes from the arena but the answers, which tni_schedule_finish gives back.
-tn_status tni_schedule_make(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                            const uint32_t *storage_places, tni_arena *arena,
+typedef struct tni_schedule_request {
+    const tn_graph *graph;
+    tn_device *const *devices;
+    uint32_t device_count;
+    const uint32_t *storage_places;   // by storage: the place where its bytes must stay, TNP_NONE =
+                                      // free; NULL = all are free
+} tni_schedule_request;
+
+// Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it comes from
+// the arena but answers and own_graph, which tni_schedule_finish gives back.
+tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *arena,
                             tni_schedule *out_schedule, tn_error *err);
 void tni_schedule_finish(tni_schedule *schedule);   // also of a zeroed struct
 

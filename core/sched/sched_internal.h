@@ -7,14 +7,29 @@
 // Without a measurement: what moving bytes from one device to another costs.
 double tni_transfer_cost_ns(uint64_t bytes);
 
+// decompose.c: own_graph and own_answers of a schedule that has the answers to the given graph, when
+// decomposing some of its nodes brings their work to a device.
+tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_arena *arena,
+                                    tni_schedule *schedule, tn_error *err);
+// After the assignment: nodes that were decomposed for nothing are whole again, and the schedule has
+// to be made anew.
+tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
+                                          tni_schedule *schedule, bool *out_has_changed,
+                                          tn_error *err);
+void tni_schedule_drop_graph(tni_schedule *schedule);   // own_graph and the answers to it
+
 typedef struct tni_assign_request {
     const tn_graph *graph;
     tn_device *const *devices;
     uint32_t device_count;
     bool single_nodes_only;
-    const uint32_t *storage_places;   // as in tni_schedule_make
+    const uint32_t *storage_places;   // as in tni_schedule_request; of storages below pinned_count
+    uint32_t pinned_count;
     const tni_answers *answers;
 } tni_assign_request;
+
+// By storage: whether it stays on one place, a state or written through.
+void tni_find_kept(const tn_graph *graph, bool *is_kept);
 
 // chosen[n]: index of the claim that gets node n.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,

@@ -1,39 +1,73 @@
-// schedule.c: ask, assign, partition.
+// schedule.c: ask, decompose, assign, partition.
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
-tn_status tni_schedule_make(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
-                            const uint32_t *storage_places, tni_arena *arena,
-                            tni_schedule *out_schedule, tn_error *err)
+// Two fusions, each convex, may still wait for each other. Then each node goes alone: always
+// possible, rarely needed.
+static tn_status assign_and_partition(const tni_schedule_request *request, tni_arena *arena,
+                                      tni_arena *scratch, tni_schedule *s, tn_error *err)
 {
-    *out_schedule = (tni_schedule){ .graph = graph };
-    tni_arena scratch;
-    tni_arena_init(&scratch, &arena->allocator);
-    uint32_t *chosen = tni_arena_take_array(&scratch, graph->node_count, sizeof *chosen);
-    tn_status status = chosen ? tni_ask(graph, devices, device_count, arena, &scratch,
-                                        &out_schedule->answers, err)
+    s->graph = s->own_graph ? s->own_graph : s->given;
+    s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
+    uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
+    tn_status status = chosen ? TN_OK
                               : tni_fail_memory(err, "a schedule",
-                                                (uint64_t)graph->node_count * sizeof *chosen);
-    // Two fusions, each convex, may still wait for each other. Then each node goes alone: always
-    // possible, rarely needed.
+                                                (uint64_t)s->graph->node_count * sizeof *chosen);
     bool is_cyclic = true;
     for (int alone = 0; alone < 2 && is_cyclic && status == TN_OK; alone++) {
-        tni_assign_request request = { graph, devices,        device_count,
-                                       alone, storage_places, &out_schedule->answers };
-        status = tni_assign(&request, &scratch, chosen, err);
+        tni_assign_request assign = { .graph = s->graph,
+                                      .devices = request->devices,
+                                      .device_count = request->device_count,
+                                      .single_nodes_only = alone,
+                                      .storage_places = request->storage_places,
+                                      .pinned_count = s->given->storage_count,
+                                      .answers = s->answers };
+        status = tni_assign(&assign, scratch, chosen, err);
         if (status == TN_OK)
-            status = tni_partition(chosen, arena, &scratch, out_schedule, &is_cyclic, err);
+            status = tni_partition(chosen, arena, scratch, s, &is_cyclic, err);
     }
     if (status == TN_OK && is_cyclic)
         status = tni_fail(err, TN_E_INTERNAL, "the claims on single nodes wait for each other");
+    return status;
+}
+
+tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *arena,
+                            tni_schedule *out_schedule, tn_error *err)
+{
+    *out_schedule = (tni_schedule){ .given = request->graph, .graph = request->graph };
+    out_schedule->answers = &out_schedule->given_answers;
+    if (request->device_count > TNI_MAX_PLACES)
+        return tni_fail(err, TN_E_ARG, "%u devices are given, at most %d are possible",
+                        request->device_count, TNI_MAX_PLACES);
+    tni_arena scratch;
+    tni_arena_init(&scratch, &arena->allocator);
+    tn_status status = tni_ask(request->graph, request->devices, request->device_count, false,
+                               &scratch, &out_schedule->given_answers, err);
+    if (status == TN_OK)
+        status = tni_choose_decompositions(request, arena, out_schedule, err);
+    // Each time around, fewer nodes are decomposed.
+    bool has_changed = true;
+    while (has_changed && status == TN_OK) {
+        status = assign_and_partition(request, arena, &scratch, out_schedule, err);
+        if (status == TN_OK)
+            status = tni_drop_useless_decompositions(request, out_schedule, &has_changed, err);
+    }
     tni_arena_finish(&scratch);
     if (status != TN_OK)
         tni_schedule_finish(out_schedule);
     return status;
 }
 
+void tni_schedule_drop_graph(tni_schedule *schedule)
+{
+    tni_answers_finish(&schedule->own_answers);
+    tn_graph_destroy(schedule->own_graph);
+    schedule->own_graph = NULL;
+}
+
 void tni_schedule_finish(tni_schedule *schedule)
 {
-    tni_answers_finish(&schedule->answers);
+    tni_schedule_drop_graph(schedule);
+    tni_answers_finish(&schedule->given_answers);
     *schedule = (tni_schedule){ 0 };
 }

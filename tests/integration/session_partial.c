@@ -8,6 +8,7 @@
 //   plugin.partial.largest           bytes of the largest buffer
 //   plugin.partial.import_alignment  what memory_info says
 //   plugin.partial.update_bytes      what device_info says
+//   plugin.partial.kind              of its device, as device_info says it; 1 (CPU) without
 //   plugin.partial.cost              a factor on the cost of every claim
 //   plugin.partial.fail_at           the call that fails, counted from 1 over all that can
 //
@@ -114,6 +115,7 @@ static tnp_status device_info(tnp_instance *instance, uint32_t index, tnp_device
     tnp_device_info own = { .size = sizeof own };
     tnp_status status = it.cpu->device_info(instance, index, &own, err);
     own.update_bytes = number("update_bytes", own.update_bytes);
+    own.kind = (uint32_t)number("kind", own.kind);
     TNP_GIVE(info, &own);
     return status;
 }

@@ -45,7 +45,7 @@ static int end(void **state)
 static tn_status ask(void)
 {
     tni_answers_finish(&answers);
-    return tni_ask(r.graph, r.list, r.device_count, &r.arena, &r.arena, &answers, &r.err);
+    return tni_ask(r.graph, r.list, r.device_count, false, &r.arena, &answers, &r.err);
 }
 
 // ----------------------------------------------------------------------------------- single claims
@@ -429,7 +429,7 @@ static tn_status ask_with(const tn_allocator *allocator, void *context)
     tni_arena_init(&arena, allocator);
     tni_answers got = { 0 };
     tn_error err = { 0 };
-    tn_status status = tni_ask(r.graph, r.list, 1, &arena, &arena, &got, &err);
+    tn_status status = tni_ask(r.graph, r.list, 1, false, &arena, &got, &err);
     assert_true(status == TN_OK || status == TN_E_HOST_MEMORY);
     if (status == TN_OK)
         assert_int_equal(got.claim_count, 8);

@@ -198,15 +198,15 @@ static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
 {
     (void)state;
     tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
-    rig_finish(&r, rig_op(&r, TNP_OP_NEG, s));
+    rig_finish(&r, rig_op(&r, TNP_OP_EXP, s));
     uint32_t pins[8];
     memset(pins, 0xff, sizeof pins);
     pins[rig_storage(&r, s)] = 1;
-    r.fakes[1].refused_ops[0] = TNP_OP_NEG;
-    r.fakes[1].reason = "no signs";
+    r.fakes[1].refused_ops[0] = TNP_OP_EXP;
+    r.fakes[1].reason = "no exponents";
     assert_int_equal(rig_try(&r, pins), TN_E_UNSUPPORTED);
     assert_non_null(
-        strstr(r.err.text, "fake0: it would have to move a state there; fake1: no signs"));
+        strstr(r.err.text, "fake0: it would have to move a state there; fake1: no exponents"));
 }
 
 static void more_devices_than_can_be_counted_are_refused(void **state)
@@ -217,12 +217,15 @@ static void more_devices_than_can_be_counted_are_refused(void **state)
     for (int i = 0; i < 65; i++)
         list[i] = &r.devices[0];
     tni_schedule schedule;
-    assert_int_equal(tni_schedule_make(r.graph, list, 65, NULL, &r.arena, &schedule, &r.err),
+    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 65, NULL }, &r.arena,
+                                       &schedule, &r.err),
                      TN_E_ARG);
-    assert_int_equal(tni_schedule_make(r.graph, list, 64, NULL, &r.arena, &schedule, &r.err),
+    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 64, NULL }, &r.arena,
+                                       &schedule, &r.err),
                      TN_OK);
     tni_schedule_finish(&schedule);
-    assert_int_equal(tni_schedule_make(r.graph, list, 0, NULL, &r.arena, &schedule, &r.err),
+    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 0, NULL }, &r.arena,
+                                       &schedule, &r.err),
                      TN_E_UNSUPPORTED);
 }
 

@@ -71,8 +71,8 @@ void rig_finish(rig *r, tn_value out)
 tn_status rig_try(rig *r, const uint32_t *storage_places)
 {
     tni_schedule_finish(&r->schedule);
-    return tni_schedule_make(r->graph, r->list, r->device_count, storage_places, &r->arena,
-                             &r->schedule, &r->err);
+    tni_schedule_request request = { r->graph, r->list, r->device_count, storage_places };
+    return tni_schedule_make(&request, &r->arena, &r->schedule, &r->err);
 }
 
 void rig_schedule(rig *r, const uint32_t *storage_places)
