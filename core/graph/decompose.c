@@ -30,12 +30,12 @@ static const struct {
     { TNP_OP_GELU, 2, tni_decompose_gelu, NULL },
     { TNP_OP_SWIGLU, 2, tni_decompose_gated, NULL },
     { TNP_OP_REGLU, 2, tni_decompose_gated, NULL },
-    { TNP_OP_RMS_NORM, 2, tni_decompose_rms_norm, NULL },
+    { TNP_OP_RMS_NORM, 2, tni_decompose_rms_norm, tni_norm_is_whole },
     { TNP_OP_L2_NORM, 2, tni_decompose_l2_norm, NULL },
-    { TNP_OP_LAYER_NORM, 2, tni_decompose_layer_norm, NULL },
-    { TNP_OP_ATTENTION, 2, tni_decompose_attention, NULL },
+    { TNP_OP_LAYER_NORM, 2, tni_decompose_layer_norm, tni_norm_is_whole },
+    { TNP_OP_ATTENTION, 2, tni_decompose_attention, tni_attention_has_lengths },
     { TNP_OP_GEGLU, 3, tni_decompose_gated, NULL },
-    { TNP_OP_GROUP_NORM, 3, tni_decompose_group_norm, NULL },
+    { TNP_OP_GROUP_NORM, 3, tni_decompose_group_norm, tni_norm_is_whole },
 };
 _Static_assert(TN_COUNT_OF(composites) < 64, "a tni_ops has a bit for each");
 

@@ -33,7 +33,7 @@ static tn_value make_slots(const tni_expansion *e, int64_t count, uint32_t exten
         numbers[s] = (float)(s - 1);
     tn_value slots = tni_constant(e, "slots", numbers, (uint32_t)count);
     tni_free(a, numbers);
-    return extent ? tni_limited(e, "filled slots", slots, extent - 1) : slots;
+    return extent ? tni_limited(e, "filled slots", slots, 0, extent - 1) : slots;
 }
 
 // 0 where query t sees slot s, else -inf: {S, T}.
@@ -137,9 +137,35 @@ static tn_value make_values(const tni_expansion *e)
                             dtype);
 }
 
-tn_value tni_decompose_attention(const tni_expansion *e)
+// Lengths of the mask, sinks or positions that are others than those of slots and tokens say nothing
+// of the result, while the steps would take them over.
+bool tni_attention_has_lengths(const tn_graph *graph, const tni_node *node)
+{
+    if (tni_has_extent(graph, node, 5, 0) || tni_has_extent(graph, node, 3, 1) ||
+        tni_has_extent(graph, node, 4, 2))
+        return false;
+    if (!tni_has_extent(graph, node, 4, 0))
+        return true;
+    const tni_value *mask = &graph->values[node->inputs[4]];
+    uint32_t slots = graph->values[node->inputs[1]].extent[2],
+             tokens = graph->values[node->output].extent[2];
+    return (!mask->extent[0] || mask->extent[0] == slots) &&
+           (!mask->extent[1] || mask->extent[1] == tokens);
+}
+
+// {D, T, H}; as many tokens count as there are positions.
+static tn_value make_queries(const tni_expansion *e)
 {
     tn_value q = tni_permuted(e, "queries", tni_operand(e, 0), 3, heads_last);
+    uint32_t extent = tni_look(e, e->in[3]).extent[0];
+    return extent && !tni_look(e, q).extent[1]
+               ? tni_limited(e, "queries that count", q, 1, extent - 1)
+               : q;
+}
+
+tn_value tni_decompose_attention(const tni_expansion *e)
+{
+    tn_value q = make_queries(e);
     tn_value k = tni_permuted(e, "keys", e->in[1], 3, heads_last);
     tn_value scores = tni_step(e, TNP_OP_MATMUL, "scores", q, k, NULL);
     if (e->graph->first_error.status != TN_OK)

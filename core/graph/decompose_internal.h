@@ -64,8 +64,9 @@ tn_value tni_broadcasted(const tni_expansion *e, const char *role, tn_value x, u
                          const int64_t *dims);
 // Dim 0, the only one with elements, becomes dim `to`, 1 or 2.
 tn_value tni_lifted(const tni_expansion *e, const char *role, tn_value x, uint32_t to);
-// x of which as much of dim 0 counts as the value `length` says.
-tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t length);
+// x of which as much of dim `axis` counts as the value `length` says.
+tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
+                     uint32_t length);
 // Every `step`th element of dim 0, `count` of them, from `begin` on.
 tn_value tni_part(const tni_expansion *e, const char *role, tn_value x, int64_t begin,
                   int64_t count, int64_t step);
@@ -92,6 +93,10 @@ tni_decomposition tni_decompose_softmax, tni_decompose_rope, tni_decompose_atten
 
 // Whether the op with these operands and attributes can be said; NULL stands for always.
 typedef bool tni_decomposable(const tn_graph *graph, const tni_node *node);
-tni_decomposable tni_mean_is_whole, tni_softmax_has_slopes, tni_rope_has_constants;
+tni_decomposable tni_mean_is_whole, tni_norm_is_whole, tni_softmax_has_slopes,
+    tni_rope_has_constants, tni_attention_has_lengths;
+
+// Whether dim `from` of operand i or one above it is limited; false when it is left out.
+bool tni_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i, uint32_t from);
 
 #endif

@@ -35,6 +35,8 @@ bool tni_rope_has_constants(const tn_graph *graph, const tni_node *node)
     if (has_factors &&
         tni_storage_source(graph, graph->values[node->inputs[2]].storage) != TNI_WEIGHT)
         return false;
+    if (tni_has_extent(graph, node, 1, 1))   // it would become that of the pairs
+        return false;
     return attr->layout == TNP_ROPE_NEOX ||
            used_rank(&graph->values[node->inputs[0]]) < TN_MAX_DIMS;
 }
@@ -135,7 +137,6 @@ static tn_value make_angles(const tni_expansion *e, float *room)
 }
 
 typedef struct rope_key {
-    uint64_t ops;
     tnp_op op;
     uint32_t position, factors, reserved;
     tnp_rope_attr attr;
@@ -146,11 +147,9 @@ static void make_waves(const tni_expansion *e, tn_value waves[2])
 {
     const tnp_rope_attr *attr = e->attr;
     const tn_allocator *a = &e->graph->arena.allocator;
-    rope_key key = { .ops = e->ops,
-                     .op = e->op,
-                     .position = e->in[1].index,
-                     .factors = e->in[2].index,
-                     .attr = *attr };
+    rope_key key = {
+        .op = e->op, .position = e->in[1].index, .factors = e->in[2].index, .attr = *attr
+    };
     const tn_value *made = tni_find_shared(e, &key, sizeof key);
     if (made) {
         memcpy(waves, made, 2 * sizeof *waves);
@@ -205,7 +204,8 @@ static tn_value swap_pairs(const tni_expansion *e, tn_value x)
                            with_front_dim(e, "first of pairs", first));
     tni_value v = tni_look(e, x);
     v.dims[0] = attr->rot_dims;
-    return tni_reshaped(e, "swapped", both, v.rank, v.dims);
+    uint32_t rank = tni_look(e, both).rank;   // a dim more than there will be
+    return tni_reshaped(e, "swapped", both, rank ? rank - 1 : 0, v.dims);
 }
 
 tn_value tni_decompose_rope(const tni_expansion *e)

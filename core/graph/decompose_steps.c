@@ -4,6 +4,15 @@
 #include "base/error.h"
 #include "graph/decompose_internal.h"
 
+bool tni_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i, uint32_t from)
+{
+    uint32_t used = 0;
+    bool is_there = i < node->input_count && node->inputs[i] != TNP_NONE;
+    for (uint32_t d = from; d < TN_MAX_DIMS && is_there; d++)
+        used |= graph->values[node->inputs[i]].extent[d];
+    return used != 0;
+}
+
 tni_value tni_look(const tni_expansion *e, tn_value value)
 {
     return value.index < e->graph->value_count ? e->graph->values[value.index] : (tni_value){ 0 };
@@ -125,12 +134,13 @@ tn_value tni_lifted(const tni_expansion *e, const char *role, tn_value x, uint32
     return tni_permuted(e, role, x, rank, axes);
 }
 
-tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t length)
+tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
+                     uint32_t length)
 {
     const char *name = tni_step_name(e, role);
     tn_value in[] = { x, tni_graph_handle(e->graph, length) };
     return name ? tn_graph_op(e->graph, TNP_OP_LIMIT, name, in, 2,
-                              &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 })
+                              &(tnp_axis_attr){ sizeof(tnp_axis_attr), axis })
                 : TN_NO_VALUE;
 }
 

@@ -76,3 +76,17 @@ void interpret_run(interpreter *it)
             fail_msg("the reference does not run %s '%s'", tni_op_find(node->op)->name, node->name);
     }
 }
+
+size_t interpret_read(const interpreter *it, uint32_t value, float *out, size_t room)
+{
+    ref_tensor t = tensor_of(it, value);
+    int64_t at[TNP_MAX_DIMS] = { 0 };
+    size_t count = 0;
+    if (ref_is_empty(&t))
+        return 0;
+    do {
+        assert_true(count < room);
+        out[count++] = (float)ref_get(&t, at);
+    } while (ref_next(t.dims, at));
+    return count;
+}

@@ -15,6 +15,8 @@ void interpret_end(interpreter *it);
 
 void interpret_feed(interpreter *it, const char *name, const void *data, size_t bytes);
 void interpret_run(interpreter *it);
+// What counts of a value, in order, as F32; how many there are.
+size_t interpret_read(const interpreter *it, uint32_t value, float *out, size_t room);
 const void *interpret_bytes(const interpreter *it, uint32_t value);   // of its storage
 
 #endif
