@@ -19,6 +19,7 @@ static const struct {
     { TNP_OP_NEG, 1, tni_decompose_neg, NULL },
     { TNP_OP_SQR, 1, tni_decompose_sqr, NULL },
     { TNP_OP_RELU, 1, tni_decompose_relu, NULL },
+    { TNP_OP_RSQRT, 1, tni_decompose_rsqrt, NULL },
     { TNP_OP_SIGMOID, 1, tni_decompose_sigmoid, NULL },
     { TNP_OP_SILU, 1, tni_decompose_silu, NULL },
     { TNP_OP_GELU_QUICK, 1, tni_decompose_gelu_quick, NULL },

@@ -31,12 +31,23 @@ static tn_value one_plus_exp(const tni_expansion *e, tn_value x, float factor)
     return tni_scale_step(e, "1+exp", exp, 1, 1);
 }
 
-tn_value tni_decompose_sigmoid(const tni_expansion *e)
+// Of the shape of the operand.
+static tn_value make_ones(const tni_expansion *e)
 {
     tni_value x = tni_look(e, e->in[0]);
-    tn_value one = tni_constant(e, "1", &(float){ 1 }, 1);
-    tn_value ones = tni_broadcasted(e, "ones", one, x.rank, x.dims);
-    return tni_last(e, TNP_OP_DIV, ones, one_plus_exp(e, tni_operand(e, 0), -1), NULL);
+    return tni_broadcasted(e, "ones", tni_constant(e, "1", &(float){ 1 }, 1), x.rank, x.dims);
+}
+
+tn_value tni_decompose_rsqrt(const tni_expansion *e)
+{
+    tn_value root = tni_step(e, TNP_OP_SQRT, "sqrt", tni_operand(e, 0), TN_NO_VALUE, NULL);
+    return tni_last(e, TNP_OP_DIV, make_ones(e), root, NULL);
+}
+
+tn_value tni_decompose_sigmoid(const tni_expansion *e)
+{
+    tn_value x = tni_operand(e, 0);
+    return tni_last(e, TNP_OP_DIV, make_ones(e), one_plus_exp(e, x, -1), NULL);
 }
 
 tn_value tni_decompose_silu(const tni_expansion *e)

@@ -84,9 +84,9 @@ bool tni_is_steady(const tni_expansion *e, tn_value value);
 
 // ------------------------------------------------------------------------------------------ by file
 
-tni_decomposition tni_decompose_neg, tni_decompose_sqr, tni_decompose_relu, tni_decompose_sigmoid,
-    tni_decompose_silu, tni_decompose_gelu, tni_decompose_gelu_quick, tni_decompose_softcap,
-    tni_decompose_gated;
+tni_decomposition tni_decompose_neg, tni_decompose_sqr, tni_decompose_relu, tni_decompose_rsqrt,
+    tni_decompose_sigmoid, tni_decompose_silu, tni_decompose_gelu, tni_decompose_gelu_quick,
+    tni_decompose_softcap, tni_decompose_gated;
 tni_decomposition tni_decompose_mean, tni_decompose_rms_norm, tni_decompose_layer_norm,
     tni_decompose_group_norm, tni_decompose_l2_norm, tni_decompose_top_k;
 tni_decomposition tni_decompose_softmax, tni_decompose_rope, tni_decompose_attention;

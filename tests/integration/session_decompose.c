@@ -17,7 +17,7 @@
 #include "session_rig.h"
 
 #define REFUSE "plugin.partial.refuse="
-#define ALL    "33,37,38,39,40,42,48,49,50,52,53,56,57,58,59,60,64,74,80,105"
+#define ALL    "33,37,38,39,40,42,43,48,49,50,52,53,56,57,58,59,60,64,74,80,105"
 #define GPU    "plugin.partial.kind=2"
 #define FAST   "plugin.partial.cost=0.5"
 
@@ -263,12 +263,11 @@ static tlm_context *context_on(tn_runtime *runtime, const tn_model *model, const
 }
 
 // A prompt, then token by token: the graphs for 32 tokens and for one.
-static void a_whole_model_gives_the_same_logits_in_simple_ops(void **state)
+static void need_same_logits(const char *refused)
 {
-    (void)state;
     tn_error err = { 0 };
     tn_model *model = NULL;
-    tn_runtime *runtime = rig_runtime(true, (const char *[]){ REFUSE ALL, NULL });
+    tn_runtime *runtime = rig_runtime(true, (const char *[]){ refused, NULL });
     need(tn_model_open(TEST_MODEL, NULL, &model, &err), &err);
     tlm_context *whole = context_on(runtime, model, "cpu0"),
                 *simple = context_on(runtime, model, "partial0");
@@ -298,6 +297,34 @@ static void a_whole_model_gives_the_same_logits_in_simple_ops(void **state)
     tlm_context_destroy(simple);
     tn_model_close(model);
     tn_runtime_destroy(runtime);
+}
+
+static void a_whole_model_gives_the_same_logits_in_simple_ops(void **state)
+{
+    (void)state;
+    need_same_logits(REFUSE ALL);
+}
+
+// All ops but those that sdk/docs/refusing.md names as enough for a language model.
+static void eighteen_ops_run_a_model(void **state)
+{
+    (void)state;
+    static const tnp_op enough[] = {
+        TNP_OP_ADD,    TNP_OP_SUB,    TNP_OP_MUL,      TNP_OP_DIV,      TNP_OP_SCALE,
+        TNP_OP_SQRT,   TNP_OP_EXP,    TNP_OP_LOG,      TNP_OP_SIN,      TNP_OP_COS,
+        TNP_OP_CLAMP,  TNP_OP_MATMUL, TNP_OP_GET_ROWS, TNP_OP_SET_ROWS, TNP_OP_CONVERT,
+        TNP_OP_CONCAT, TNP_OP_SUM,    TNP_OP_MAX,
+    };
+    char refused[512] = REFUSE;
+    for (tnp_op op = 1; op < 128; op++) {
+        bool is_enough = false;
+        for (size_t i = 0; i < sizeof enough / sizeof enough[0]; i++)
+            is_enough |= enough[i] == op;
+        size_t used = strlen(refused);
+        if (!is_enough)
+            snprintf(refused + used, sizeof refused - used, "%u,", op);
+    }
+    need_same_logits(refused);
 }
 
 // ------------------------------------------------------------------------------------------ memory
@@ -352,6 +379,7 @@ int main(void)
         cmocka_unit_test(nodes_run_where_they_should),
         cmocka_unit_test(what_nobody_takes_either_way_is_told_as_it_was_built),
         cmocka_unit_test(a_whole_model_gives_the_same_logits_in_simple_ops),
+        cmocka_unit_test(eighteen_ops_run_a_model),
         cmocka_unit_test(memory_that_is_not_there_is_a_status),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -175,11 +175,11 @@ static tn_value random_attention(rig *r)
 static tn_value random_op(rig *r)
 {
     static const tnp_op ops[] = {
-        TNP_OP_NEG,        TNP_OP_SQR,        TNP_OP_RELU,      TNP_OP_SIGMOID,  TNP_OP_SILU,
-        TNP_OP_GELU,       TNP_OP_GELU_QUICK, TNP_OP_SOFTCAP,   TNP_OP_SWIGLU,   TNP_OP_GEGLU,
-        TNP_OP_REGLU,      TNP_OP_MEAN,       TNP_OP_TOP_K,     TNP_OP_RMS_NORM, TNP_OP_LAYER_NORM,
-        TNP_OP_GROUP_NORM, TNP_OP_L2_NORM,    TNP_OP_SOFTMAX,   TNP_OP_SOFTMAX,  TNP_OP_ROPE,
-        TNP_OP_ROPE,       TNP_OP_ATTENTION,  TNP_OP_ATTENTION, TNP_OP_ATTENTION
+        TNP_OP_NEG,        TNP_OP_SQR,        TNP_OP_RELU,       TNP_OP_RSQRT,     TNP_OP_SIGMOID,
+        TNP_OP_SILU,       TNP_OP_GELU,       TNP_OP_GELU_QUICK, TNP_OP_SOFTCAP,   TNP_OP_SWIGLU,
+        TNP_OP_GEGLU,      TNP_OP_REGLU,      TNP_OP_MEAN,       TNP_OP_TOP_K,     TNP_OP_RMS_NORM,
+        TNP_OP_LAYER_NORM, TNP_OP_GROUP_NORM, TNP_OP_L2_NORM,    TNP_OP_SOFTMAX,   TNP_OP_SOFTMAX,
+        TNP_OP_ROPE,       TNP_OP_ROPE,       TNP_OP_ATTENTION,  TNP_OP_ATTENTION, TNP_OP_ATTENTION
     };
     tnp_op op = ops[draw(TN_COUNT_OF(ops))];
     return op == TNP_OP_ROPE        ? random_rope(r)
@@ -218,7 +218,8 @@ static void compare(uint32_t which, const tn_graph *graph, const tn_graph *simpl
     assert_int_equal(run(simple, value, data_seed, got, TN_COUNT_OF(got)), count);
     double bound = graph->values[value].dtype == TN_DTYPE_F16 ? 2e-3 : 2e-5;
     for (size_t i = 0; i < count; i++)
-        if (!(fabs((double)got[i] - (double)want[i]) <= bound * (1 + fabs((double)want[i]))) &&
+        if (got[i] != want[i] &&
+            !(fabs((double)got[i] - (double)want[i]) <= bound * (1 + fabs((double)want[i]))) &&
             !(isnan(got[i]) && isnan(want[i])))
             fail_msg("graph %u, %s: element %zu is %.9g, not %.9g", which, tni_op_find(op)->name, i,
                      (double)got[i], (double)want[i]);
