@@ -32,6 +32,10 @@ CLEAN = {
                           'int is_json(const char *a) { return !strcmp(a, "--json"); }\n',
     "README.md": "TENON_PLUGIN_PATH: where plugins are. `tenon run --json`\n",
 }
+COMPOSITES = {
+    "core/graph/decompose.c": "    { TNP_OP_SILU, 1, silu, NULL },\n    { TNP_OP_GELU, 2, gelu, NULL },\n",
+    "sdk/docs/refusing.md": "| op | steps |\n| `silu` | exp |\n| `gelu` | sqr |\n",
+}
 NUMBERS = "# kept\ndtype 1 F32\nop 1 ADD\nop 2 MUL\n"
 
 
@@ -129,6 +133,21 @@ class BannedWords(Tree):
     def test_undone(self):
         self.finds(self.NAME, {"core/graph/a.c": "// TO" "DO: more\n"}, "must not be left")
         self.finds(self.NAME, {"tools/tenon/a.c": "#if 0\n#endif\n"}, "#if 0 must not be left")
+
+
+class Composites(Tree):
+    NAME = "composites_are_documented"
+
+    def test_clean(self):
+        self.passes(self.NAME, COMPOSITES)
+
+    def test_untold(self):
+        self.finds(self.NAME, {**COMPOSITES, "sdk/docs/refusing.md": "| `silu` | exp |\n"},
+                   "gelu is composite, sdk/docs/refusing.md does not say so")
+
+    def test_none_such(self):
+        page = COMPOSITES["sdk/docs/refusing.md"] + "| `abs` | max |\n"
+        self.finds(self.NAME, {**COMPOSITES, "sdk/docs/refusing.md": page}, "abs is not in the table")
 
 
 class Numbers(Tree):
