@@ -24,8 +24,8 @@ tni_ops tni_composite(const tn_graph *graph, const tni_node *node);
 // A new graph, finished, with nodes of a finished one decomposed.
 //   into    by node: composites that are decomposed in its place, itself and those that its
 //           decomposition is made of; 0, or a set without its own op, leaves it as it is
-// Values of `graph` keep their indices, and handles their meaning; what is new comes after them, named
-// after the node that it stands for: "attn.0/softmax/sum". Names, attributes and the bytes of
+// Values of `graph` keep their indices, and handles their meaning; what is new comes after them,
+// named after the node that it stands for: "attn.0/softmax/sum". Names, attributes and the bytes of
 // weights stay those of `graph`, which is to outlive the new one. Errors: TN_E_HOST_MEMORY.
 tn_status tni_graph_decompose(const tn_graph *graph, const tni_ops *into,
                               const tn_allocator *allocator, tn_graph **out_graph, tn_error *err);

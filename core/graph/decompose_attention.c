@@ -2,11 +2,12 @@
 //
 //   q {D, H, T} ─► {D, T, H} ─┐
 //   k {D, G, S} ─► {D, S, G} ─┴ matmul ─► {S, T, H} ─ softcap, mask, softmax ─┐
-//   v {E, G, S} ─► {S, E, G} ────────────────────────────────────────── matmul ─► {E, T, H} ─► {E, H, T}
+//   v {E, G, S} ─► {S, E, G} ─────────────────────────────────────────────────┴ matmul
+//                                                             ─► {E, T, H} ─► {E, H, T}
 //
 // H / G neighbouring heads share a matrix of k and v, as matmul does it. What a query does not see
-// has the mask log(0), -inf: whether slot s is seen is 0 or 1, by numbers that F32 has exactly below
-// position 2^24. One mask serves all nodes that have it in common.
+// has the mask log(0), -inf: whether slot s is seen is 0 or 1, by numbers that F32 has exactly
+// below position 2^24. One mask serves all nodes that have it in common.
 #include <float.h>
 #include <math.h>
 
@@ -137,8 +138,8 @@ static tn_value make_values(const tni_expansion *e)
                             dtype);
 }
 
-// Lengths of the mask, sinks or positions that are others than those of slots and tokens say nothing
-// of the result, while the steps would take them over.
+// Lengths of the mask, sinks or positions that are others than those of slots and tokens say
+// nothing of the result, while the steps would take them over.
 bool tni_attention_has_lengths(const tn_graph *graph, const tni_node *node)
 {
     if (tni_has_extent(graph, node, 5, 0) || tni_has_extent(graph, node, 3, 1) ||

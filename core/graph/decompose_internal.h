@@ -1,8 +1,8 @@
 // decompose_internal.h: what the decompositions are written with. For decompose*.c only.
 //
 // A decomposition makes the steps of one node, from its operands to its result. What lies between
-// them is F32 and contiguous: an F16 operand is converted first, an F16 result last. Errors stick in
-// the graph; a step after one answers TN_NO_VALUE.
+// them is F32 and contiguous: an F16 operand is converted first, an F16 result last. Errors stick
+// in the graph; a step after one answers TN_NO_VALUE.
 #ifndef TNI_DECOMPOSE_INTERNAL_H
 #define TNI_DECOMPOSE_INTERNAL_H
 
@@ -82,7 +82,7 @@ void tni_keep_shared(const tni_expansion *e, const void *key, size_t bytes, tn_v
 // made of such values a second node may use what the first has made.
 bool tni_is_steady(const tni_expansion *e, tn_value value);
 
-// ------------------------------------------------------------------------------------------ by file
+// ----------------------------------------------------------------------------------------- by file
 
 tni_decomposition tni_decompose_neg, tni_decompose_sqr, tni_decompose_relu, tni_decompose_rsqrt,
     tni_decompose_sigmoid, tni_decompose_silu, tni_decompose_gelu, tni_decompose_gelu_quick,

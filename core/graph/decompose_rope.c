@@ -8,7 +8,8 @@
 //                                      into one of 11 bits behind the point, and a small rest
 //
 // The products with the first parts are exact below position 2^21; their whole turns are cut off,
-// and the rests are added. Angles, cos and sin are made once for all nodes that have them in common.
+// and the rests are added. Angles, cos and sin are made once for all nodes that have them in
+// common.
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ bool tni_rope_has_constants(const tn_graph *graph, const tni_node *node)
            used_rank(&graph->values[node->inputs[0]]) < TN_MAX_DIMS;
 }
 
-// -------------------------------------------------------------------------------------- frequencies
+// ------------------------------------------------------------------------------------- frequencies
 
 // How much of YaRN's two frequencies is the one that was trained; ops.def has the formula.
 static double trained_share(const tnp_rope_attr *attr, double pair)
@@ -80,7 +81,7 @@ static double frequency_of(const tni_expansion *e, uint32_t j)
     return (is_first ? -1 : 1) * plain * mixed / (2 * PI);
 }
 
-// ------------------------------------------------------------------------------------------- angles
+// ------------------------------------------------------------------------------------------ angles
 
 // What is behind the point of count * frac(by * frequency), and what is left of it: two values.
 typedef struct turns {
@@ -172,7 +173,7 @@ static void make_waves(const tni_expansion *e, tn_value waves[2])
         tni_keep_shared(e, &key, sizeof key, waves[0], waves[1]);
 }
 
-// -------------------------------------------------------------------------------------------- pairs
+// ------------------------------------------------------------------------------------------- pairs
 
 static tn_value concat(const tni_expansion *e, const char *role, tn_value a, tn_value b)
 {

@@ -9,8 +9,8 @@ bool tni_mean_is_whole(const tn_graph *graph, const tni_node *node)
     return !graph->values[node->inputs[0]].extent[((const tnp_axis_attr *)node->attr)->axis];
 }
 
-// A weight or a bias that counts in part says nothing of the result, while the steps would take that
-// length over.
+// A weight or a bias that counts in part says nothing of the result, while the steps would take
+// that length over.
 bool tni_norm_is_whole(const tn_graph *graph, const tni_node *node)
 {
     return !tni_has_extent(graph, node, 1, 0) && !tni_has_extent(graph, node, 2, 0);

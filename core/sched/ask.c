@@ -25,7 +25,7 @@ typedef struct asking {
     tni_answers *answers;
     tn_device *device;
     uint32_t place;
-    bool is_alone;           // no other device is asked
+    bool is_alone;   // no other device is asked
     bool is_quiet;
     uint32_t claim_number;   // counted from 1
     uint32_t *after;         // by node of the graph, see check_convex

@@ -94,7 +94,7 @@ static bool find_candidates(judging *j)
     return any;
 }
 
-// ------------------------------------------------------------------------------------------- rounds
+// ------------------------------------------------------------------------------------------ rounds
 
 // The place that shall get what replaces a node, as a set of one; 0 = any places together.
 static uint64_t target_of(const judging *j, uint32_t node)
@@ -227,8 +227,8 @@ tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_are
 
 // --------------------------------------------------------------------------- after the assignment
 
-// Nodes whose decomposition brought nothing to a preferred place, and which could have stayed whole:
-// they do. Whether there was one.
+// Nodes whose decomposition brought nothing to a preferred place, and which could have stayed
+// whole: they do. Whether there was one.
 static bool find_useless(judging *j)
 {
     const tn_graph *given = j->request->graph, *made = j->schedule->own_graph;

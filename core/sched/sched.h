@@ -82,9 +82,9 @@ typedef struct tni_answers {
     tni_refusal *refusals;
 } tni_answers;
 
-// Asks every device about the whole graph. scratch: until the call returns, and the allocator of the
-// answers. Devices are opened. A claim that breaks a rule is dropped, with a line in the log unless
-// it is to be quiet, and a refusal in its place. Errors: those of opening and of claim();
+// Asks every device about the whole graph. scratch: until the call returns, and the allocator of
+// the answers. Devices are opened. A claim that breaks a rule is dropped, with a line in the log
+// unless it is to be quiet, and a refusal in its place. Errors: those of opening and of claim();
 // TN_E_HOST_MEMORY.
 tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t device_count,
                   bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err);

@@ -7,12 +7,12 @@
 // Without a measurement: what moving bytes from one device to another costs.
 double tni_transfer_cost_ns(uint64_t bytes);
 
-// decompose.c: own_graph and own_answers of a schedule that has the answers to the given graph, when
-// decomposing some of its nodes brings their work to a device.
+// decompose.c: own_graph and own_answers of a schedule that has the answers to the given graph,
+// when decomposing some of its nodes brings their work to a device.
 tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_arena *arena,
                                     tni_schedule *schedule, tn_error *err);
-// After the assignment: nodes that were decomposed for nothing are whole again, and the schedule has
-// to be made anew.
+// After the assignment: nodes that were decomposed for nothing are whole again, and the schedule
+// has to be made anew.
 tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
                                           tni_schedule *schedule, bool *out_has_changed,
                                           tn_error *err);

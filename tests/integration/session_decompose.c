@@ -263,19 +263,19 @@ static tlm_context *context_on(tn_runtime *runtime, const tn_model *model, const
 }
 
 // A prompt, then token by token: the graphs for 32 tokens and for one.
-static void need_same_logits(const char *refused)
+static void need_same_logits(const char *refused, const char *path)
 {
     tn_error err = { 0 };
     tn_model *model = NULL;
     tn_runtime *runtime = rig_runtime(true, (const char *[]){ refused, NULL });
-    need(tn_model_open(TEST_MODEL, NULL, &model, &err), &err);
+    need(tn_model_open(path, NULL, &model, &err), &err);
     tlm_context *whole = context_on(runtime, model, "cpu0"),
                 *simple = context_on(runtime, model, "partial0");
     tlm_context_info info = { .size = sizeof info };
     tlm_context_describe(whole, &info);
     int32_t ids[20];
     for (int i = 0; i < 20; i++)
-        ids[i] = 5 + 37 * i % 1000;
+        ids[i] = (5 + 37 * i) % (int)info.vocabulary;
     double worst = 0, square = 0;
     for (int step = 0; step < 5; step++) {
         const float *want, *got;
@@ -291,7 +291,7 @@ static void need_same_logits(const char *refused)
     }
     double spread = sqrt(square / (5.0 * info.vocabulary));
     if (!(worst <= 2e-3 * spread))
-        fail_msg("a logit differs by %g, they are about %g", worst, spread);
+        fail_msg("%s: a logit differs by %g, they are about %g", path, worst, spread);
     assert_non_null(strstr(rig_explain(tlm_context_session(simple)), "decomposed"));
     tlm_context_destroy(whole);
     tlm_context_destroy(simple);
@@ -302,11 +302,12 @@ static void need_same_logits(const char *refused)
 static void a_whole_model_gives_the_same_logits_in_simple_ops(void **state)
 {
     (void)state;
-    need_same_logits(REFUSE ALL);
+    need_same_logits(REFUSE ALL, TEST_MODEL);
 }
 
-// All ops but those that sdk/docs/refusing.md names as enough for a language model.
-static void eighteen_ops_run_a_model(void **state)
+// A small model of every architecture, and the embedded one. All ops are refused but those that
+// sdk/docs/refusing.md names as enough for a language model.
+static void eighteen_ops_run_every_model(void **state)
 {
     (void)state;
     static const tnp_op enough[] = {
@@ -324,7 +325,12 @@ static void eighteen_ops_run_a_model(void **state)
         if (!is_enough)
             snprintf(refused + used, sizeof refused - used, "%u,", op);
     }
-    need_same_logits(refused);
+    static const char *const paths[] = { TEST_MODEL, TEST_ARCHITECTURES "/llama.gguf",
+                                         TEST_ARCHITECTURES "/gemma3.gguf",
+                                         TEST_ARCHITECTURES "/qwen2.gguf",
+                                         TEST_ARCHITECTURES "/qwen3.gguf" };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        need_same_logits(refused, paths[i]);
 }
 
 // ------------------------------------------------------------------------------------------ memory
@@ -379,7 +385,7 @@ int main(void)
         cmocka_unit_test(nodes_run_where_they_should),
         cmocka_unit_test(what_nobody_takes_either_way_is_told_as_it_was_built),
         cmocka_unit_test(a_whole_model_gives_the_same_logits_in_simple_ops),
-        cmocka_unit_test(eighteen_ops_run_a_model),
+        cmocka_unit_test(eighteen_ops_run_every_model),
         cmocka_unit_test(memory_that_is_not_there_is_a_status),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
