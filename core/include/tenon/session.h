@@ -27,9 +27,10 @@ typedef struct tn_session_options {
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
-// Errors: TN_E_UNSUPPORTED a node that no device takes, with each device's reason; TN_E_GRAPH a
-// graph that is not finished, or states of one name that differ; TN_E_HOST_MEMORY,
-// TN_E_DEVICE_MEMORY with needed and free bytes. Since 0.1
+// A composite op that no device but a CPU takes runs as simpler ones where such a device takes
+// those. Errors: TN_E_UNSUPPORTED a node that no device takes, whole or in simpler ops, with each
+// device's reason; TN_E_GRAPH a graph that is not finished, or states of one name that differ;
+// TN_E_HOST_MEMORY, TN_E_DEVICE_MEMORY with needed and free bytes. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                                                 uint32_t graph_count,
                                                 const tn_session_options *options,
@@ -129,7 +130,8 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
-// The plan in words: for each graph its segments, claims, copies and memory. Since 0.1
+// The plan in words: for each graph its segments, claims, copies and memory, which nodes were
+// decomposed, and why. Since 0.1
 TN_API void tn_session_explain(const tn_session *session, const tn_sink *sink);
 
 #ifdef __cplusplus
