@@ -325,10 +325,15 @@ static void eighteen_ops_run_every_model(void **state)
         if (!is_enough)
             snprintf(refused + used, sizeof refused - used, "%u,", op);
     }
-    static const char *const paths[] = { TEST_MODEL, TEST_ARCHITECTURES "/llama.gguf",
+    static const char *const paths[] = { TEST_MODEL,
+                                         TEST_ARCHITECTURES "/llama.gguf",
+                                         TEST_ARCHITECTURES "/llama_full.gguf",
+                                         TEST_ARCHITECTURES "/llama_plain.gguf",
                                          TEST_ARCHITECTURES "/gemma3.gguf",
+                                         TEST_ARCHITECTURES "/gemma3_listed.gguf",
                                          TEST_ARCHITECTURES "/qwen2.gguf",
-                                         TEST_ARCHITECTURES "/qwen3.gguf" };
+                                         TEST_ARCHITECTURES "/qwen3.gguf",
+                                         TEST_ARCHITECTURES "/qwen3_yarn.gguf" };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         need_same_logits(refused, paths[i]);
 }
