@@ -53,16 +53,28 @@ static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_err
     return TN_OK;
 }
 
+// Never the number of a standard stream: the file stays open, and a program that was started with
+// its standard input closed would read the model as what somebody wrote to it.
+static int open_above_standard(const char *path)
+{
+    // O_NONBLOCK: opening a FIFO without a writer must not wait.
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file == -1 || file > STDERR_FILENO)
+        return file;
+    int above = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    close(file);
+    errno = error;
+    return above;
+}
+
 tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err)
 {
     *map = (tni_file_map){ .allocator = tni_allocator(allocator) };
     struct stat before, after;
-    // O_NONBLOCK: opening a FIFO without a writer must not wait; the kind is checked again on what
-    // was really opened.
-    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode)
-                   ? -2
-                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    // The kind is checked again on what was really opened.
+    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode) ? -2
+                                                                    : open_above_standard(path);
     if (file == -1)
         return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
     if (file == -2)

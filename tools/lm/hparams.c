@@ -128,9 +128,12 @@ static bool read_truth_at(tlm_keys *keys, const tn_model_key *key, uint64_t inde
 {
     bool is_true = false;
     int64_t number = 0;
-    keys->status = key->element_type == TN_KEY_BOOL
-                       ? tn_model_get_bool_at(keys->model, key->name, index, &is_true, keys->err)
-                       : tn_model_get_i64_at(keys->model, key->name, index, &number, keys->err);
+    tn_error problem;
+    tn_status status = key->element_type == TN_KEY_BOOL
+                           ? tn_model_get_bool_at(keys->model, key->name, index, &is_true, &problem)
+                           : tn_model_get_i64_at(keys->model, key->name, index, &number, &problem);
+    if (status != TN_OK)
+        keep_failure(keys, status, &problem);
     return is_true || number != 0;
 }
 
@@ -144,10 +147,12 @@ void tlm_keys_local_layers(tlm_keys *keys, const char *name, int64_t otherwise, 
                     tn_model_find_key(keys->model, full, &key, NULL) == TN_OK &&
                     key.type == TN_KEY_ARRAY;
     int64_t every = is_array ? 1 : tlm_keys_integer_or(keys, name, 1, TLM_MOST_LAYERS, otherwise);
-    if (is_array && key.count != (uint64_t)layers)
+    if (is_array && key.count != (uint64_t)layers) {
         tlm_keys_fail(keys, TN_E_FILE,
                       "%s has %" PRIu64 " entries, expected %" PRId64 ", one for each layer", full,
                       key.count, layers);
+        return;
+    }
     for (int64_t layer = 0; layer < layers && keys->status == TN_OK; layer++)
         is_local[layer] = is_array ? read_truth_at(keys, &key, (uint64_t)layer)
                                    : (layer + 1) % every != 0;

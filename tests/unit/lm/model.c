@@ -375,11 +375,11 @@ static void a_check_lists_all_keys_and_all_tensors(void **state)
     (void)state;
     listed l;
     change keys = REPLACED("attention.head_count", false, 0);
-    keys.also = (number){ "rope.scaling.type", false, 0, "yarn" };
+    keys.also = (number){ "rope.scaling.type", false, 0, "longrope" };
     tn_model *model = open_changed("llama", &keys);
     assert_int_equal(check_model(model, &l), 2);   // and not what follows from no heads
     assert_non_null(strstr(l.text, "head_count is 0, expected 1"));
-    assert_non_null(strstr(l.text, "rope.scaling.type is 'yarn'"));
+    assert_non_null(strstr(l.text, "rope.scaling.type is 'longrope'"));
     tn_model_close(model);
 
     model = open_changed("llama", &(change)RESHAPED("blk.0.attn_q.weighT", 2, 64, 32));
