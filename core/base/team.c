@@ -289,18 +289,31 @@ void tni_pool_run(tni_pool *pool, uint32_t wanted,
     }
 }
 
-// CPUs that the control group's quota allows, rounded up; UINT32_MAX = no quota.
+// The first numbers in a file; how many there were, at most two.
+static int read_numbers(const char *path, long long numbers[2])
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    int found = fscanf(file, "%lld %lld", &numbers[0], &numbers[1]);   // "max 100000": none
+    fclose(file);
+    return found < 0 ? 0 : found;
+}
+
+// CPUs that the control group's quota allows, rounded up; UINT32_MAX = no quota. Version 2 of
+// control groups has quota and period in one file, version 1 in two.
 static uint32_t quota_cpus(void)
 {
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (!file)
+    long long numbers[2], period[2];
+    if (read_numbers("/sys/fs/cgroup/cpu.max", numbers) != 2) {
+        if (read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", numbers) != 1 ||
+            read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period) != 1)
+            return UINT32_MAX;
+        numbers[1] = period[0];
+    }
+    if (numbers[0] <= 0 || numbers[1] <= 0)
         return UINT32_MAX;
-    long long quota, period;
-    int found = fscanf(file, "%lld %lld", &quota, &period);   // "max 100000" gives no number
-    fclose(file);
-    if (found != 2 || quota <= 0 || period <= 0)
-        return UINT32_MAX;
-    long long cpus = (quota + period - 1) / period;
+    long long cpus = numbers[0] / numbers[1] + (numbers[0] % numbers[1] != 0);
     return cpus < MAX_THREADS ? (uint32_t)cpus : MAX_THREADS;
 }
 

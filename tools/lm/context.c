@@ -22,19 +22,9 @@ enum { DEFAULT_CONTEXT_TOKENS = 4096 };
 
 static tn_status read_model(tlm_context *c, const tn_model *model, tn_error *err)
 {
-    const char *name;
-    tn_status status = tn_model_get_string(model, "general.architecture", &name, NULL, err);
-    if (status == TN_E_NOT_FOUND)
-        return tlm_fail(err, TN_E_FILE, "model: the file has no key general.architecture");
+    tn_status status = tlm_architecture_of(model, &c->architecture, err);
     if (status != TN_OK)
         return status;
-    c->architecture = tlm_architecture_find(name);
-    if (!c->architecture) {
-        char names[128];
-        tlm_architecture_names(names, sizeof names);
-        return tlm_fail(err, TN_E_FILE, "model: architecture '%.60s' is not known (known: %s)",
-                        name, names);
-    }
     tlm_keys keys = { .model = model, .architecture = c->architecture->name, .err = err };
     c->architecture->read(&c->hparams, &keys);
     if (keys.status != TN_OK)

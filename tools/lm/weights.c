@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -133,25 +134,41 @@ static tn_status find(search *s, const tlm_tensor_rule *rule, uint32_t layer, tn
     return check(s, t, rule, err);
 }
 
-static bool is_used(const tlm_weights *w, const tlm_hparams *p, const char *name)
+static int by_name(const void *a, const void *b)
 {
-    for (size_t i = 0; i < (size_t)p->layers * TLM_SLOTS; i++)
-        if (w->tensors[i].name && strcmp(w->tensors[i].name, name) == 0)
-            return true;
-    return false;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// The names of the tensors that a rule asked for, sorted; NULL: no memory.
+static const char **used_names(const search *s, size_t *out_count)
+{
+    size_t slot_count = (size_t)s->hparams->layers * TLM_SLOTS;
+    const char **names = tlm_alloc(&s->weights->allocator, slot_count, sizeof *names);
+    *out_count = 0;
+    for (size_t i = 0; names && i < slot_count; i++)
+        if (s->weights->tensors[i].name)
+            names[(*out_count)++] = s->weights->tensors[i].name;
+    if (names)
+        qsort(names, *out_count, sizeof *names, by_name);
+    return names;
 }
 
 // Names the tensors that no rule asked for: the first, or all where problems are listed.
 static tn_status fail_unused(const search *s, uint32_t tensor_count, tn_error *err)
 {
+    size_t used_count;
+    const char **used = used_names(s, &used_count);
+    if (!used)
+        return tlm_fail_memory(err, "the names of the tensors");
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < tensor_count && status == TN_OK; i++) {
         tn_model_tensor t = { .size = sizeof t };
         status = tn_model_tensor_at(s->model, i, &t, err);
-        if (status == TN_OK && !is_used(s->weights, s->hparams, t.name))
+        if (status == TN_OK && !bsearch(&t.name, used, used_count, sizeof *used, by_name))
             status = tlm_complain(s->problems, err,
                                   "model: tensor '%s' has no place in this architecture", t.name);
     }
+    tlm_free(&s->weights->allocator, used);
     return status;
 }
 

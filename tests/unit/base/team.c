@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -348,6 +349,38 @@ static void two_threads_beside_a_busy_process_do_about_what_one_does(void **stat
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
+// What the machine's processes and this one have used of its CPUs, in seconds.
+typedef struct usage {
+    double wall, all, own;
+} usage;
+
+static usage measure_usage(void)
+{
+    usage now = { 0 };
+    struct timespec wall, own;
+    long long user, nice, system;
+    FILE *file = fopen("/proc/stat", "re");
+    if (file && fscanf(file, "cpu %lld %lld %lld", &user, &nice, &system) == 3)
+        now.all = (double)(user + nice + system) / (double)sysconf(_SC_CLK_TCK);
+    if (file)
+        fclose(file);
+    clock_gettime(CLOCK_MONOTONIC, &wall);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    now.wall = (double)wall.tv_sec + 1e-9 * (double)wall.tv_nsec;
+    now.own = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
+    return now;
+}
+
+// Ends the test as skipped where others took a tenth of a CPU or more meanwhile.
+static void skip_if_others_were_busy(usage begin)
+{
+    usage end = measure_usage();
+    double others = ((end.all - begin.all) - (end.own - begin.own)) / (end.wall - begin.wall);
+    print_message("other processes used %.0f %% of a CPU\n", 100 * others);
+    if (others > 0.1)
+        skip();
+}
+
 // First one worker is away for much of the time, then none is: on an idle machine all are back in
 // the second that follows. Elsewhere a worker may really be away when more are tried, hence the
 // further ones.
@@ -355,6 +388,7 @@ static void all_workers_are_back_soon_after_a_busy_time(void **state)
 {
     enum { MOST_SECONDS = 15 };
     (void)state;
+    usage begin = measure_usage();
     for (uint32_t threads = 2; threads <= 4; threads += 2) {
         tni_pool *pool = make_pool(threads);
         steps busy = { .count = 2, .nap_us = 200, .last_nap_us = 2000 };
@@ -368,9 +402,11 @@ static void all_workers_are_back_soon_after_a_busy_time(void **state)
         print_message(
             "%u workers, one away: %.0f %% of the runs with all; back after %d s: %.0f %%\n",
             threads, full_percent(&busy), seconds, full_percent(&idle));
+        tni_pool_destroy(pool);
+        if (full_percent(&idle) < 50)
+            skip_if_others_were_busy(begin);
         assert_true(full_percent(&busy) < 30);
         assert_true(full_percent(&idle) >= 50);
-        tni_pool_destroy(pool);
     }
 }
 
@@ -379,6 +415,7 @@ static void uneven_parts_are_not_mistaken_for_a_busy_machine(void **state)
 {
     enum { MOST_TRIES = 3 };
     (void)state;
+    usage begin = measure_usage();
     tni_pool *pool = make_pool(2);
     steps uneven = { .count = 2, .nap_us = 9000, .last_nap_us = 6000 };
     int tries = 0;
@@ -387,8 +424,10 @@ static void uneven_parts_are_not_mistaken_for_a_busy_machine(void **state)
     } while (++tries < MOST_TRIES && full_percent(&uneven) < 70);
     print_message("parts of 3 : 2: both workers in %.0f %% of the runs, try %d\n",
                   full_percent(&uneven), tries);
-    assert_true(full_percent(&uneven) >= 70);
     tni_pool_destroy(pool);
+    if (full_percent(&uneven) < 70)
+        skip_if_others_were_busy(begin);
+    assert_true(full_percent(&uneven) >= 70);
 }
 
 // ----------------------------------------------------------------------------------- start and end
