@@ -41,7 +41,7 @@ tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error 
     }
     tnp_status status = read_count(host, "devices", CPU_MAX_DEVICES, &settings.devices, err);
     if (status == TNP_OK)
-        status = read_count(host, "threads", 4096, &settings.threads, err);
+        status = read_count(host, "threads", 1024, &settings.threads, err);
     if (status == TNP_OK)
         *out = settings;
     return status;

@@ -125,3 +125,10 @@ ask() { run --separate-stderr tenon run austen "$1" -n 8 --greedy --json --promp
         [[ $stderr != *warning* ]]
     done
 }
+
+@test "an empty file is written like one that is not there" {
+    : >cache
+    ask "$PROMPT"
+    [ -s cache ]
+    [[ $stderr != *warning* ]]
+}

@@ -13,7 +13,7 @@ load common
 @test "--json has the fixed form" {
     run --separate-stderr tenon run austen --tokens 0,1029,364,259,1901,470,73,1174,552,1775,730,786,12,334 -n 24 --greedy --json
     [ "$status" -eq 0 ]
-    [ "$(json 'sorted(o)')" = "['finish_reason', 'memory', 'prompt_tokens', 'reused_tokens', 'schema_version', 'text', 'timing', 'tokens', 'top_logits']" ]
+    [ "$(json 'sorted(o)')" = "['context_tokens', 'finish_reason', 'memory', 'model', 'prompt_tokens', 'reused_tokens', 'schema_version', 'seed', 'text', 'timing', 'tokens', 'top_logits']" ]
     [ "$(json 'o["schema_version"]')" = 1 ]
     [ "$(json 'o["prompt_tokens"][:3]')" = "[0, 1029, 364]" ]
     [ "$(json 'len(o["tokens"])')" = 24 ]
@@ -80,7 +80,7 @@ load common
 }
 
 @test "what does not fit into the context is told with both numbers" {
-    fails_with 2 "the prompt has 5 tokens, the context holds 4: use --ctx 5" tenon run austen --tokens 0,1,2,3,4 --ctx 4
+    fails_with 2 "the prompt has 5 tokens, the context holds 4: use --ctx 14 or more" tenon run austen --tokens 0,1,2,3,4 --ctx 4 -n 10
     fails_with 2 "tokens, the model was made for 256" tenon run austen "$(printf 'Emma %.0s' {1..300})"
     fails_with 2 "at most 256" tenon run austen a --ctx 1000000000
 }
@@ -156,7 +156,7 @@ PY
 
 @test "a full device: one line" {
     run bash -c '"$TENON" run austen She -n 2 --greedy >/dev/full'
-    [ "$status" -eq 7 ]
+    [ "$status" -eq 6 ]
     [ "${#lines[@]}" -eq 1 ]
     [[ $output == *"cannot be written"* ]]
 }
@@ -201,4 +201,56 @@ PY
     for option in --tokens --greedy --json --ctx --device --seed --ignore-eos --threads --kv-type --prompt-cache --plugin --set --config --explain; do
         [[ $output == *"$option"* ]]
     done
+}
+
+@test "options: another name is suggested, none is cut short, and -- comes before text with a dash" {
+    fails_with 2 "there is no option '--temperature'; did you mean '--temp'?" tenon run austen a --temperature 1
+    fails_with 2 "there is no option '--ctx-size'; did you mean '--ctx'?" tenon run austen a --ctx-size 12
+    fails_with 2 "there is no option '--max'; did you mean '--max-tokens'?" tenon run austen a --max 5
+    fails_with 2 "-n 'gl': a whole number" tenon run austen a -ngl 99
+    fails_with 2 "there is no option '- hello', see tenon run --help; put -- before text that begins with -" tenon run austen "- hello"
+    fails_with 2 "there is no option '-hello'" tenon tokenize austen -hello
+    run --separate-stderr tenon tokenize austen -- "- a"
+    [ "$status" -eq 0 ]
+    fails_with 2 "option '-n' needs a value" tenon run austen a -n
+}
+
+@test "- is standard input, which has an end" {
+    tenon run austen "It is" -n 3 --greedy >want
+    echo -n "It is" | tenon run austen - -n 3 --greedy >got
+    cmp want got
+    echo -n "It is a truth" >text
+    tenon perplexity austen text >want
+    tenon perplexity austen - <text >got
+    cmp want got
+    [ "$(tenon tokenize austen - <text)" = "$(tenon tokenize austen 'It is a truth')" ]
+    fails_with 2 "standard input has more than 64 MiB" bash -c 'yes | "$TENON" run austen -n 1'
+}
+
+@test "what tokenize prints is what --tokens takes" {
+    run --separate-stderr tenon run austen --tokens "$(tenon tokenize austen 'It is a truth')" -n 1 --greedy --json
+    [ "$status" -eq 0 ]
+    [ "$(json '" ".join(map(str, o["prompt_tokens"]))')" = "$(tenon tokenize austen 'It is a truth')" ]
+    fails_with 2 "not '1.5'" tenon run austen --tokens "3, 1.5"
+    fails_with 2 "not ''" tenon run austen --tokens ""
+}
+
+@test "--json alone is enough to run the same again" {
+    run --separate-stderr tenon run austen "She was" -n 12 --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'o["model"]')" = austen ]
+    [ "$(json 'o["context_tokens"]')" = 256 ]
+    text=$(json 'o["text"]') seed=$(json 'o["seed"]')
+    run --separate-stderr tenon run austen "She was" -n 12 --json --seed "$seed"
+    [ "$(json 'o["text"]')" = "$text" ]
+}
+
+@test "SIGINT during a long prompt ends it before the prompt's end" {
+    model=$(dirname "$TENON")/../../models/SmolLM2-135M-Instruct.Q4_1.gguf
+    [ -e "$model" ] || skip "no real model: tests/fetch-models"
+    python3 -c "print('word ' * 3600)" >long
+    run --separate-stderr bash -c '"$TENON" run "$0" -n 1 --greedy --prompt-cache cache --json <long & sleep 1; kill -INT $!; wait $!' "$model"
+    [ "$status" -eq 130 ]
+    [ "$(json 'o["finish_reason"]')" = interrupted ]
+    [ ! -e cache ]
 }

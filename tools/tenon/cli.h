@@ -15,7 +15,7 @@ enum {
     CLI_NO_DEVICE = 3,   // no such device, or it cannot run the graph
     CLI_PLUGIN = 4,      // a named plugin is rejected
     CLI_MEMORY = 5,
-    CLI_FILE = 6,     // a bad or missing file
+    CLI_FILE = 6,     // a bad or missing file, or output that cannot be written
     CLI_FAILED = 7,   // a device failed, or an internal error
     CLI_INTERRUPTED = 130,
 };
@@ -115,7 +115,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
 // The word of a list nearest to `given`, or NULL when none is near.
 const char *cli_nearest(const char *given, const char *const *words, uint32_t count);
 
-// Comma-separated ids. false: a line said what is wrong. *out_ids: to be freed.
+// Ids with commas or white space between them. false: a line said what is wrong. *out_ids: to be
+// freed.
 bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count);
 
 // ----------------------------------------------------------------------------------------- runtime
@@ -142,7 +143,12 @@ int cli_check_model(const tn_model *model);
 void cli_catch_interrupt(void);
 bool cli_is_interrupted(void);
 
-// The whole of a file or of stdin, byte for byte. *out_text is to be freed.
+// Whether a word of the command line stands for standard input: none, or "-".
+bool cli_is_stdin(const char *word);
+
+// The whole of a file, or of standard input, byte for byte. *out_text is to be freed. Standard
+// input may never end, so more than CLI_MOST_STDIN_BYTES of it is refused.
+enum { CLI_MOST_STDIN_BYTES = 64 << 20 };
 int cli_read_file(const char *path, char **out_text, size_t *out_bytes);
 int cli_read_stdin(char **out_text, size_t *out_bytes);
 

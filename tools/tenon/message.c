@@ -74,5 +74,5 @@ int cli_end_output(void)
     if (!is_told)
         cli_note("standard output cannot be written: %s", strerror(errno));
     is_told = true;
-    return CLI_FAILED;
+    return CLI_FILE;
 }

@@ -28,8 +28,8 @@ static int show_help(const cli_command *command)
 }
 
 // The locale never matters: the program does not call setlocale.
-static bool read_number(const cli_option *option, const char *text, double *out_real,
-                        int64_t *out_whole)
+static bool read_number(const cli_option *option, const char *text, bool by_letter,
+                        double *out_real, int64_t *out_whole)
 {
     char *end;
     errno = 0;
@@ -47,11 +47,15 @@ static bool read_number(const cli_option *option, const char *text, double *out_
                  option->most);
     else
         snprintf(range, sizeof range, "a number from %g to %g", option->least, option->most);
-    cli_fail(CLI_USAGE, "--%s '%s': %s is expected", option->name, text, range);
+    if (by_letter)
+        cli_fail(CLI_USAGE, "-%c '%s': %s is expected", option->letter, text, range);
+    else
+        cli_fail(CLI_USAGE, "--%s '%s': %s is expected", option->name, text, range);
     return false;
 }
 
-static bool store(const cli_option *option, const char *text, void *fields, int argc)
+static bool store(const cli_option *option, const char *text, bool by_letter, void *fields,
+                  int argc)
 {
     char *field = (char *)fields + option->offset;
     double real;
@@ -71,26 +75,61 @@ static bool store(const cli_option *option, const char *text, void *fields, int 
         return true;
     }
     case CLI_NUMBER:
-        return read_number(option, text, &real, &whole) && (*(int64_t *)field = whole, true);
+        return read_number(option, text, by_letter, &real, &whole) &&
+               (*(int64_t *)field = whole, true);
     case CLI_REAL:
-        return read_number(option, text, &real, &whole) && (*(double *)field = real, true);
+        return read_number(option, text, by_letter, &real, &whole) &&
+               (*(double *)field = real, true);
     }
     return false;
 }
 
+// What the command takes may begin with a dash: then it stands behind "--".
+static const char *hint_of_dashes(const cli_command *command, const char *word)
+{
+    bool takes_text = strstr(command->synopsis, "[PROMPT]") || strstr(command->synopsis, "[TEXT]");
+    bool may_be_text = word[1] != '-' || strchr(word, ' ');
+    return takes_text && may_be_text ? "; put -- before text that begins with -" : "";
+}
+
 static int fail_unknown(const cli_command *command, const char *word)
 {
-    const char *names[MAX_OPTIONS];
+    const char *names[MAX_OPTIONS], *near = NULL;
     for (uint32_t i = 0; i < command->option_count; i++)
         names[i] = command->options[i].name;
     char given[64];
     snprintf(given, sizeof given, "%s", word + strspn(word, "-"));
     given[strcspn(given, "=")] = 0;
-    const char *near = cli_nearest(given, names, command->option_count);
-    return near ? cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?",
-                           command->name, word, near)
-                : cli_fail(CLI_USAGE, "%s: there is no option '%s', see tenon %s --help",
-                           command->name, word, command->name);
+    // --temperature for --temp, --ctx-size for --ctx, --max for --max-tokens
+    for (uint32_t i = 0; i < command->option_count && !near && strlen(given) > 1; i++)
+        if (strncmp(given, names[i], strlen(names[i])) == 0 ||
+            strncmp(given, names[i], strlen(given)) == 0)
+            near = names[i];
+    if (!near)
+        near = cli_nearest(given, names, command->option_count);
+    return near ? cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?%s",
+                           command->name, word, near, hint_of_dashes(command, word))
+                : cli_fail(CLI_USAGE, "%s: there is no option '%s', see tenon %s --help%s",
+                           command->name, word, command->name, hint_of_dashes(command, word));
+}
+
+// The word that getopt reads next, which it may find behind others.
+static const char *next_word(int argc, char **argv)
+{
+    for (int i = optind ? optind : 1; i < argc; i++)
+        if (argv[i][0] == '-' && argv[i][1])
+            return argv[i];
+    return "";
+}
+
+// A letter with more behind it that is no value, or the beginning of a name.
+static bool is_unknown(const cli_option *option, const char *word)
+{
+    if (word[1] != '-')
+        return !option && word[2];   // -help
+    size_t length = strcspn(word + 2, "=");
+    const char *name = option ? option->name : "help";
+    return strlen(name) != length || strncmp(word + 2, name, length) != 0;
 }
 
 int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most,
@@ -112,19 +151,22 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
     }
     shorts[used] = 0;
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-        if (c == 'h')
-            return show_help(command);
-        if (c == ':')
-            return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name,
-                            argv[optind - 1]);
-        if (c == '?')
-            return fail_unknown(command, argv[optind - 1]);
+    for (;;) {
+        const char *word = next_word(argc, argv);
+        int c = getopt_long(argc, argv, shorts, longs, NULL);
+        if (c == -1)
+            break;
         const cli_option *option = NULL;
         for (uint32_t i = 0; i < command->option_count && !option; i++)
             if (c == FIRST_LONG + (int)i || c == command->options[i].letter)
                 option = &command->options[i];
-        if (!option || !store(option, optarg, fields, argc))
+        if (c == ':')
+            return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name, word);
+        if (c == '?' || is_unknown(option, word))
+            return fail_unknown(command, word);
+        if (c == 'h')
+            return show_help(command);
+        if (!store(option, optarg, word[1] != '-', fields, argc))
             return CLI_USAGE;
     }
     int count = argc - optind;

@@ -105,14 +105,16 @@ static int measure(cli_loaded *loaded, const perplexity_options *given, const ch
     int32_t *ids = NULL;
     uint32_t count = 0;
     terms sum = { 0 };
-    int code = cli_read_file(path, &text, &bytes);
+    int code = cli_is_stdin(path) ? cli_read_stdin(&text, &bytes)
+                                  : cli_read_file(path, &text, &bytes);
     if (code == CLI_OK &&
         tlm_tokenize(loaded->tokenizer, text, bytes, 0, &ids, &count, &err) != TN_OK)
         code = cli_fail_status(&err);
     if (given->max_tokens && count > given->max_tokens)
         count = (uint32_t)given->max_tokens;
     if (code == CLI_OK && count < 2)
-        code = cli_fail(CLI_USAGE, "%s: has %u tokens, at least 2 are needed", path, count);
+        code = cli_fail(CLI_USAGE, "%s: has %u token%s, at least 2 are needed", path, count,
+                        count == 1 ? "" : "s");
     if (code == CLI_OK)
         code = cli_load_context(loaded, &given->model, TLM_ALL_LOGITS, BATCH_TOKENS);
     if (code == CLI_OK)
@@ -145,6 +147,7 @@ const cli_command cli_perplexity_command = {
     "Measures how well a model predicts a text",
     "Prints the mean of -ln p over all tokens but the first. BOS is added as the metadata says, "
     "special text is parsed.\n"
+    "FILE - is standard input. "
     "A text longer than the context goes through it in windows that overlap by half.\n",
     options,
     sizeof options / sizeof *options,

@@ -9,7 +9,11 @@
 
 #include "run.h"
 
-enum { TOP_LOGITS = 10, DEFAULT_NEW_TOKENS = 128 };
+enum {
+    TOP_LOGITS = 10,
+    DEFAULT_NEW_TOKENS = 128,
+    PIECE_TOKENS = 512   // of the prompt between two looks at whether somebody interrupts
+};
 
 static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
@@ -75,6 +79,8 @@ static int take_prompt(run_state *state, const char *prompt)
     if (given->tokens)
         return cli_parse_ids(given->tokens, &state->prompt, &state->prompt_count) ? CLI_OK
                                                                                   : CLI_USAGE;
+    if (cli_is_stdin(prompt))
+        prompt = NULL;
     if (!prompt && isatty(STDIN_FILENO))
         return cli_fail(
             CLI_USAGE,
@@ -98,6 +104,14 @@ static int take_prompt(run_state *state, const char *prompt)
     return code;
 }
 
+// Room for the prompt and for what is to follow; the last token made needs none.
+static uint32_t context_wanted(const run_state *state, uint32_t most)
+{
+    uint64_t wanted = (uint64_t)state->prompt_count + (uint64_t)state->given->max_tokens;
+    wanted -= state->given->max_tokens > 0;
+    return wanted < most ? (uint32_t)wanted : most;
+}
+
 static int check_prompt(const run_state *state)
 {
     tlm_context_info info = { .size = sizeof info };
@@ -115,7 +129,8 @@ static int check_prompt(const run_state *state)
     if (state->prompt_count > info.context_tokens)
         return cli_fail(CLI_USAGE,
                         "run: the prompt has %u tokens, the context holds %u: use --ctx %u or more",
-                        state->prompt_count, info.context_tokens, state->prompt_count);
+                        state->prompt_count, info.context_tokens,
+                        context_wanted(state, info.model_context_tokens));
     return CLI_OK;
 }
 
@@ -134,14 +149,16 @@ static int make_sampler(run_state *state)
     how.repetition_penalty = (float)given->repetition;
     how.frequency_penalty = (float)given->frequency;
     how.presence_penalty = (float)given->presence;
-    how.seed = (uint64_t)given->seed;
-    if (given->seed < 0 && getrandom(&how.seed, sizeof how.seed, 0) != sizeof how.seed)
+    bool is_random = given->seed < 0 && how.temperature > 0;
+    how.seed = given->seed < 0 ? 0 : (uint64_t)given->seed;
+    if (is_random && getrandom(&how.seed, sizeof how.seed, 0) != sizeof how.seed)
         how.seed = (uint64_t)time(NULL);
-    if (given->seed < 0)   // --seed takes it again
+    if (is_random)   // --seed takes it again
         how.seed &= (UINT64_C(1) << 52) - 1;
+    state->seed = how.seed;
     how.biases = state->biases;
     how.bias_count = given->biases.count;
-    if (given->seed < 0 && how.temperature > 0)
+    if (is_random)
         cli_note("seed %llu", (unsigned long long)how.seed);
     tn_status status = tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler,
                                           &err);
@@ -227,6 +244,21 @@ static size_t longest_token(const run_state *state)
     return longest;
 }
 
+// The prompt through the model. CLI_INTERRUPTED where somebody interrupts.
+static int prefill(run_state *state, const float **out_logits)
+{
+    for (uint32_t at = state->reused_count; at < state->prompt_count;) {
+        uint32_t left = state->prompt_count - at, size = left < PIECE_TOKENS ? left : PIECE_TOKENS;
+        if (cli_is_interrupted())
+            return CLI_INTERRUPTED;
+        int code = cli_eval(&state->loaded, state->prompt + at, size, out_logits);
+        if (code != CLI_OK)
+            return code;
+        at += size;
+    }
+    return CLI_OK;
+}
+
 static int generate(run_state *state)
 {
     const run_options *given = state->given;
@@ -243,8 +275,9 @@ static int generate(run_state *state)
 
     const float *logits;
     double begin = now_ms();
-    int code = cli_eval(&state->loaded, state->prompt + state->reused_count,
-                        state->prompt_count - state->reused_count, &logits);
+    int code = prefill(state, &logits);
+    if (code == CLI_INTERRUPTED)
+        state->finish_reason = "interrupted";
     if (code != CLI_OK)
         return code;
     state->prefill_ms = now_ms() - begin;
@@ -337,7 +370,7 @@ const cli_command cli_run_command = {
     "MODEL [PROMPT] [options]",
     "Runs a language model and streams its text",
     "MODEL is a GGUF file, or 'austen', the small model that comes with Tenon. Without PROMPT it "
-    "is read from standard input.\n",
+    "or with - it is read from standard input; a PROMPT that begins with a dash comes behind --.\n",
     options,
     sizeof options / sizeof *options,
     run,

@@ -32,6 +32,7 @@ typedef struct run_state {
     float top_logits[10];
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;
+    uint64_t seed;
     const char *finish_reason;   // "stop", "length", "context" or "interrupted"
 } run_state;
 

@@ -1,6 +1,7 @@
 // run_cache.c: the file of --prompt-cache.
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tenon/lm.h>
 #include <unistd.h>
 
@@ -38,7 +39,10 @@ int run_cache_load(run_state *state)
     tn_error err = { 0 };
     if (!path)
         return CLI_OK;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    struct stat file;
+    int found = stat(path, &file);
+    if ((found != 0 && errno == ENOENT) ||
+        (found == 0 && S_ISREG(file.st_mode) && file.st_size == 0))
         return check_folder(path);
     tn_status status = tlm_context_load(context, path, &err);
     if (status == TN_E_DATA || status == TN_E_VERSION || status == TN_E_GRAPH) {

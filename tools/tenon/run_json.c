@@ -44,6 +44,8 @@ static double per_second(uint32_t count, double ms)
 int run_print_json(const run_state *state)
 {
     uint64_t planned, mapped;
+    tlm_context_info info = { .size = sizeof info };
+    tlm_context_describe(state->loaded.context, &info);
     cli_memory(&state->loaded, &planned, &mapped);
     json_t *timing = json_pack(
         "{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
@@ -51,12 +53,13 @@ int run_print_json(const run_state *state)
         "decode_tokens_per_s", per_second(state->decoded_count, state->decode_ms));
     json_t *bytes = json_pack("{sI sI sI}", "planned_bytes", (json_int_t)planned, "mapped_bytes",
                               (json_int_t)mapped, "rss_anon_bytes", resident_anonymous_bytes());
-    json_t *root = json_pack("{si so si so ss# ss so so so}", "schema_version", 1, "prompt_tokens",
-                             ids_of(state->prompt, state->prompt_count), "reused_tokens",
-                             (int)state->reused_count, "tokens",
-                             ids_of(state->tokens, state->token_count), "text", state->text,
-                             (int)state->text_bytes, "finish_reason", state->finish_reason,
-                             "top_logits", top_logits(state), "timing", timing, "memory", bytes);
+    json_t *root = json_pack(
+        "{si ss sI sI so si so ss# ss so so so}", "schema_version", 1, "model", state->loaded.name,
+        "context_tokens", (json_int_t)info.context_tokens, "seed", (json_int_t)state->seed,
+        "prompt_tokens", ids_of(state->prompt, state->prompt_count), "reused_tokens",
+        (int)state->reused_count, "tokens", ids_of(state->tokens, state->token_count), "text",
+        state->text, (int)state->text_bytes, "finish_reason", state->finish_reason, "top_logits",
+        top_logits(state), "timing", timing, "memory", bytes);
     int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);
     putchar('\n');

@@ -116,6 +116,9 @@ int cli_open_model(const char *name, uint32_t flags, tn_model **out_model)
         return cli_fail(CLI_FILE,
                         "%s: there is no such file; the embedded model is called 'austen'%s", name,
                         strcmp(name, "austen") ? "" : ", and it is not installed");
+    if (access(name, F_OK) != 0 && errno == ENOENT)
+        return cli_fail(CLI_FILE, "%s: %s; a model is the path of a GGUF file, or 'austen'", name,
+                        strerror(errno));
     const tn_model_options options = { .size = sizeof options, .flags = flags };
     tn_status status = tn_guard_mapped_files(&err);
     if (status == TN_OK)
@@ -148,7 +151,7 @@ bool cli_is_interrupted(void)
     return is_interrupted;
 }
 
-static int read_all(FILE *file, const char *name, char **out_text, size_t *out_bytes)
+static int read_all(FILE *file, const char *name, size_t most, char **out_text, size_t *out_bytes)
 {
     char *text = NULL;
     size_t used = 0, room = 0, n;
@@ -164,7 +167,11 @@ static int read_all(FILE *file, const char *name, char **out_text, size_t *out_b
         }
         n = fread(text + used, 1, READ_BYTES, file);
         used += n;
-    } while (n == READ_BYTES);
+    } while (n == READ_BYTES && used <= most);
+    if (used > most) {
+        free(text);
+        return cli_fail(CLI_USAGE, "%s has more than %zu MiB", name, most >> 20);
+    }
     if (ferror(file)) {
         free(text);
         if (is_interrupted)
@@ -176,9 +183,14 @@ static int read_all(FILE *file, const char *name, char **out_text, size_t *out_b
     return CLI_OK;
 }
 
+bool cli_is_stdin(const char *word)
+{
+    return !word || strcmp(word, "-") == 0;
+}
+
 int cli_read_stdin(char **out_text, size_t *out_bytes)
 {
-    return read_all(stdin, "standard input", out_text, out_bytes);
+    return read_all(stdin, "standard input", CLI_MOST_STDIN_BYTES, out_text, out_bytes);
 }
 
 int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
@@ -186,7 +198,7 @@ int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
     FILE *file = fopen(path, "rbe");
     if (!file)
         return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
-    int code = read_all(file, path, out_text, out_bytes);
+    int code = read_all(file, path, SIZE_MAX, out_text, out_bytes);
     fclose(file);
     return code;
 }

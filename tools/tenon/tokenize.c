@@ -63,7 +63,7 @@ static int run(int argc, char **argv)
     int count, code = cli_parse(&cli_tokenize_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0)
         return code;
-    if (count == 2) {
+    if (count == 2 && !cli_is_stdin(argv[2])) {
         text = argv[2];
         bytes = strlen(text);
         code = CLI_OK;
@@ -84,7 +84,7 @@ const cli_command cli_tokenize_command = {
     "tokenize",
     "MODEL [TEXT] [options]",
     "Prints the token ids of a text, or of standard input byte for byte",
-    "BOS is added as the model's metadata says.\n",
+    "BOS is added as the model's metadata says. TEXT - is standard input too.\n",
     options,
     sizeof options / sizeof *options,
     run,

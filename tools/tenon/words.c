@@ -43,30 +43,36 @@ const char *cli_nearest(const char *given, const char *const *words, uint32_t co
     return nearest;
 }
 
+static const char *skip_space(const char *at)
+{
+    return at + strspn(at, " \t\r\n");
+}
+
 bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count)
 {
-    uint32_t most = 1;
-    for (const char *at = text; *at; at++)
-        most += *at == ',';
-    int32_t *ids = calloc(most, sizeof *ids);
+    int32_t *ids = calloc(strlen(text) / 2 + 1, sizeof *ids);
     if (!ids)
-        return cli_fail(CLI_MEMORY, "not enough memory for %u ids", most), false;
+        return cli_fail(CLI_MEMORY, "not enough memory for the ids of --tokens"), false;
     uint32_t count = 0;
-    for (const char *at = text;;) {
+    const char *at = skip_space(text);
+    for (bool is_more = true; is_more;) {
         char *end;
         errno = 0;
         long id = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || errno || id < 0 || id > INT32_MAX) {
+        const char *next = skip_space(end);
+        bool has_comma = *next == ',';
+        if (end == at || (*next && next == end && !has_comma) || errno || id < 0 ||
+            id > INT32_MAX) {
             free(ids);
             return cli_fail(CLI_USAGE,
-                            "--tokens: token ids separated by commas are expected, not '%.40s'",
+                            "--tokens: token ids separated by commas or spaces are expected, not "
+                            "'%.40s'",
                             at),
                    false;
         }
         ids[count++] = (int32_t)id;
-        if (!*end)
-            break;
-        at = end + 1;
+        at = has_comma ? skip_space(next + 1) : next;
+        is_more = has_comma || *at;
     }
     *out_ids = ids;
     *out_count = count;
