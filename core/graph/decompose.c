@@ -9,7 +9,8 @@
 #include "base/macros.h"
 #include "graph/decompose_internal.h"
 
-// level: a decomposition has steps of lower levels only, so none goes deeper than the levels do.
+// level: a decomposition has steps of lower levels only, so steps of steps are at most three levels
+// deep: geglu has gelu, which has sigmoid, which has exp.
 static const struct {
     tnp_op op;
     uint32_t level;

@@ -11,9 +11,6 @@
 
 #include "graph/graph.h"
 
-// How often a decomposition can be decomposed: swiglu has silu, which has exp.
-enum { TNI_DECOMPOSE_LEVELS = 3 };
-
 // A set of composite ops, a bit each.
 typedef uint64_t tni_ops;
 #define TNI_ALL_COMPOSITES UINT64_MAX
