@@ -38,8 +38,10 @@ typedef struct tn_model_options {
     const tn_allocator *allocator;   // NULL = the C library's
 } tn_model_options;
 
-// options NULL = defaults. Errors: TN_E_FILE with path, what was found and what was expected;
-// TN_E_HOST_MEMORY. Since 0.1
+// options NULL = defaults. Errors: TN_E_ARG path or out_model is NULL, a flag is unknown; TN_E_FILE
+// with path, what was found and what was expected; TN_E_HOST_MEMORY. With TN_MODEL_INSPECT TN_E_FILE
+// is left for a file that cannot be read, and for one without a header of GGUF 2 or 3, or with one
+// that counts more keys or tensors than it has room for. Since 0.1
 TN_NODISCARD TN_API tn_status tn_model_open(const char *path, const tn_model_options *options,
                                             tn_model **out_model, tn_error *err);
 

@@ -50,7 +50,7 @@ typedef struct tn_feed {
 // Runs graph number `graph` (its place in the array given at creation) once and returns when it is
 // done. feeds: inputs that are not fed keep the bytes of their last run; those never fed are zero.
 // Errors: TN_E_ARG; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of
-// the device: states are then undefined until tn_session_reset. Since 0.1
+// the device: states are then undefined until tn_session_reset or tn_session_restore. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
@@ -88,22 +88,22 @@ typedef struct tn_save_options {
 
 // Writes the states to a file: beside `path` first, then moved there, so that what was there stays
 // whole when something fails. A file that is there and no snapshot (and not empty) is not replaced.
-// New files can be read by their owner alone.
-// Errors: TN_E_ARG an extent of no state, or beyond it; TN_E_FILE path is no place for a file, or
-// holds something else; TN_E_IO it cannot be written; those of the device; TN_E_HOST_MEMORY.
-// Since 0.1
+// New files can be read by their owner alone. options NULL = defaults.
+// Errors: TN_E_ARG path is NULL, so is a note or extents that are counted, an extent is of no state
+// or beyond it; TN_E_FILE path is no place for a file, or holds something else; TN_E_IO it cannot be
+// written; those of the device; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_save(tn_session *session, const char *path,
                                               const tn_save_options *options, tn_error *err);
 
 typedef struct tn_snapshot tn_snapshot;
 
 // Reads a snapshot into memory and checks that it is whole. allocator NULL = the C library's.
-// Errors: TN_E_FILE it cannot be read, or is no snapshot; TN_E_VERSION it is of another release's
-// form; TN_E_DATA it is damaged or cut; TN_E_HOST_MEMORY. Since 0.1
+// Errors: TN_E_ARG path is NULL; TN_E_FILE it cannot be read, or is no snapshot; TN_E_VERSION it is
+// of another release's form; TN_E_DATA it is damaged or cut; TN_E_HOST_MEMORY. [any] Since 0.1
 TN_NODISCARD TN_API tn_status tn_snapshot_open(const char *path, const tn_allocator *allocator,
                                                tn_snapshot **out_snapshot, tn_error *err);
 
-// NULL is fine. Since 0.1
+// NULL is fine. By one thread, when no other uses the snapshot. Since 0.1
 TN_API void tn_snapshot_close(tn_snapshot *snapshot);
 
 // The application's bytes, lent, aligned to 8. [any] Since 0.1
@@ -111,7 +111,8 @@ TN_API const void *tn_snapshot_note(const tn_snapshot *snapshot, uint64_t *out_b
 
 // Sets all states as the snapshot has them, zero beyond its extents. key as when it was saved.
 // Errors: TN_E_GRAPH it is of other graphs, or has another key: the states are as they were; those
-// of the device: the states are then undefined until tn_session_reset. Since 0.1
+// of the device: the states are then undefined until tn_session_reset or a restore that succeeds.
+// Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot,
                                                  const char *key, tn_error *err);
 
