@@ -67,7 +67,7 @@ static int open_above_standard(const char *path)
     return above;
 }
 
-tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint64_t max_bytes,
+tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err)
 {
     *map = (tni_file_map){ .allocator = tni_allocator(allocator) };
@@ -88,7 +88,7 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint
                           "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
                           (uint64_t)after.st_size, max_bytes);
     else if ((map->bytes = (size_t)after.st_size) > 0)
-        status = read ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
+        status = is_copied ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
     map->modified = after.st_mtim;
     if (!map->is_mapped)
         close(file);

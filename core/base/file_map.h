@@ -24,7 +24,7 @@ typedef struct tni_file_map {
 // Refuses what is not a regular file (a folder, a device, a FIFO) without opening it for good:
 // never blocks. max_bytes: a ceiling, 0 = none. Errors: TN_E_FILE with the path and the system's
 // words; TN_E_HOST_MEMORY.
-tn_status tni_file_map_open(tni_file_map *map, const char *path, bool read, uint64_t max_bytes,
+tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err);
 
 // Whether a read of the mapping has failed, under the guard.

@@ -188,9 +188,9 @@ tn_status tni_gguf_parse(tn_model *model, tni_gguf_file *file, tn_error *err);
 tn_status tni_gguf_verify(tn_model *model, tni_gguf_file *file, tn_error *err);
 
 // Maps or reads the file at path, parses and verifies it, as files[model->file_count - 1].
-tn_status tni_gguf_add_file(tn_model *model, const char *path, bool read, tn_error *err);
+tn_status tni_gguf_add_file(tn_model *model, const char *path, bool is_copied, tn_error *err);
 // The other files of a model of which the first is there, and the tensors of all.
-tn_status tni_gguf_add_parts(tn_model *model, bool read, tn_error *err);
+tn_status tni_gguf_add_parts(tn_model *model, bool is_copied, tn_error *err);
 // Whether the first file is the first part.
 tn_status tni_gguf_expect_first_part(tn_model *model, tni_gguf_file *file, tn_error *err);
 

@@ -51,12 +51,12 @@ static tni_gguf_file *new_file(tn_model *model, const char *path, tn_error *err)
     return file;
 }
 
-tn_status tni_gguf_add_file(tn_model *model, const char *path, bool read, tn_error *err)
+tn_status tni_gguf_add_file(tn_model *model, const char *path, bool is_copied, tn_error *err)
 {
     tni_gguf_file *file = new_file(model, path, err);
     if (!file)
         return TN_E_HOST_MEMORY;
-    tn_status status = tni_file_map_open(&file->map, path, read, 0, &model->allocator, err);
+    tn_status status = tni_file_map_open(&file->map, path, is_copied, 0, &model->allocator, err);
     if (status == TN_OK) {
         file->data = file->map.data;
         file->bytes = file->map.bytes;
@@ -73,13 +73,13 @@ tn_status tni_gguf_add_file(tn_model *model, const char *path, bool read, tn_err
 }
 
 static tn_status open_first(tn_model *model, const void *data, size_t bytes, const char *path,
-                            bool read, tn_error *err)
+                            bool is_copied, tn_error *err)
 {
     model->path = tni_arena_take_text(&model->arena, path);
     if (!model->path)
         return tni_fail_memory(err, "the path of a model", strlen(path) + 1);
     if (!model->is_lent)
-        return tni_gguf_add_file(model, path, read, err);
+        return tni_gguf_add_file(model, path, is_copied, err);
     tni_gguf_file *file = new_file(model, path, err);
     if (!file)
         return TN_E_HOST_MEMORY;
@@ -98,12 +98,12 @@ static tn_status open_model(bool is_lent, const void *data, size_t bytes, const 
     err = err ? err : &own;
     tn_status status = create_empty(allocator, &model, err);
     if (status == TN_OK) {
-        const bool read = flags & TN_MODEL_READ;
+        const bool is_copied = flags & TN_MODEL_IN_MEMORY;
         model->is_lent = is_lent;
         model->keeps_problems = flags & TN_MODEL_INSPECT;
-        status = open_first(model, data, bytes, path, read, err);
+        status = open_first(model, data, bytes, path, is_copied, err);
         if (status == TN_OK)
-            status = tni_gguf_add_parts(model, read, err);
+            status = tni_gguf_add_parts(model, is_copied, err);
     }
     if (status == TN_OK) {
         *out_model = model;
@@ -125,7 +125,7 @@ tn_status tn_model_open(const char *path, const tn_model_options *options, tn_mo
     tn_status status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
     if (status != TN_OK)
         return status;
-    if (own.flags & ~(uint32_t)(TN_MODEL_READ | TN_MODEL_INSPECT))
+    if (own.flags & ~(uint32_t)(TN_MODEL_IN_MEMORY | TN_MODEL_INSPECT))
         return tni_fail(err, TN_E_ARG,
                         "tn_model_open: options->flags 0x%" PRIx32 " are not all known", own.flags);
     return open_model(false, NULL, 0, path, own.flags, own.allocator, out_model, err);
@@ -162,7 +162,7 @@ tn_status tn_model_check(const tn_model *model, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_guard_mapped_files(tn_error *err)
+tn_status tn_model_guard_files(tn_error *err)
 {
     return tni_map_guard_install(err);
 }

@@ -122,7 +122,7 @@ static tn_status check_part(tn_model *model, const tni_gguf_file *file, int64_t 
     return compare_keys(model, file, err);
 }
 
-static tn_status add_part(tn_model *model, int64_t part, bool read, tn_error *err)
+static tn_status add_part(tn_model *model, int64_t part, bool is_copied, tn_error *err)
 {
     bool is_named;
     tn_error problem = { 0 };
@@ -130,7 +130,7 @@ static tn_status add_part(tn_model *model, int64_t part, bool read, tn_error *er
     const char *path = path_of(model, model->files->path, part, count, &is_named);
     if (!path)
         return fail_path(model, err);
-    tn_status status = tni_gguf_add_file(model, path, read, &problem);
+    tn_status status = tni_gguf_add_file(model, path, is_copied, &problem);
     if (status == TN_OK)
         return check_part(model, &model->files[model->file_count - 1], part, err);
     // Its message begins with the path of this part.
@@ -200,7 +200,7 @@ static tn_status check_total(tn_model *model, tn_error *err)
     return status;
 }
 
-tn_status tni_gguf_add_parts(tn_model *model, bool read, tn_error *err)
+tn_status tni_gguf_add_parts(tn_model *model, bool is_copied, tn_error *err)
 {
     const int64_t count = model->files->part_count;
     tni_gguf_cursor at = { .path = model->path };
@@ -223,7 +223,7 @@ tn_status tni_gguf_add_parts(tn_model *model, bool read, tn_error *err)
     for (int64_t part = 1; part < count && !at.is_bad && status == TN_OK &&
                            model->problem_count < TNI_GGUF_MOST_PROBLEMS;
          part++)
-        status = add_part(model, part, read, err);
+        status = add_part(model, part, is_copied, err);
     for (uint32_t f = 0; f < model->file_count; f++)
         is_complete = is_complete && model->files[f].is_whole;
     if (status == TN_OK)

@@ -180,7 +180,7 @@ static tn_status open_model(const tn_allocator *allocator, void *context)
 static void opening_a_model_mapped_or_read(void **state)
 {
     (void)state;
-    for (uint32_t flags = 0; flags <= TN_MODEL_READ; flags += TN_MODEL_READ)
+    for (uint32_t flags = 0; flags <= TN_MODEL_IN_MEMORY; flags += TN_MODEL_IN_MEMORY)
         for_each_failing_allocation(open_model, &flags);
 }
 

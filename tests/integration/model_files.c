@@ -91,9 +91,9 @@ static void every_way_to_open_a_model_gives_the_same_bits(void **state)
         const char *path;
         uint32_t flags;
     } ways[] = { { model_path, 0 },
-                 { model_path, TN_MODEL_READ },
+                 { model_path, TN_MODEL_IN_MEMORY },
                  { parts_path, 0 },
-                 { parts_path, TN_MODEL_READ } };
+                 { parts_path, TN_MODEL_IN_MEMORY } };
     float *first = NULL;
     uint64_t copied = 0, in_place = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -125,7 +125,7 @@ static void a_model_read_into_memory_runs_on_without_its_file(void **state)
     (void)state;
     test_folder_copy(&folder, "read.gguf", model_path);
     const char *path = test_folder_path(&folder, "read.gguf");
-    tn_model *model = open_model(path, TN_MODEL_READ);
+    tn_model *model = open_model(path, TN_MODEL_IN_MEMORY);
     tlm_context *context = create(model);
     const uint32_t vocabulary = vocabulary_of(context);
     float *before = eval(context, vocabulary);
@@ -146,7 +146,7 @@ static void a_mapped_model_that_is_cut_ends_in_a_status(void **state)
     tn_error err = { 0 };
     test_folder_copy(&folder, "cut.gguf", model_path);
     const char *path = test_folder_path(&folder, "cut.gguf");
-    need(tn_guard_mapped_files(&err), &err);
+    need(tn_model_guard_files(&err), &err);
     tn_model *model = open_model(path, 0);
     tlm_context *context = create(model);
     free(eval(context, vocabulary_of(context)));

@@ -32,7 +32,7 @@ int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *give
     *loaded = (cli_loaded){ .name = name };
     if (!parse_kv_type(given->kv_type, &type))
         return cli_fail(CLI_USAGE, "--kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
-    int code = cli_open_model(name, given->no_mmap ? TN_MODEL_READ : 0, &loaded->model);
+    int code = cli_open_model(name, given->no_mmap ? TN_MODEL_IN_MEMORY : 0, &loaded->model);
     if (code == CLI_OK)
         code = cli_start(&given->common, &loaded->runtime);
     tlm_tokenizer_options how = { .size = sizeof how, .pre = given->pre };

@@ -120,7 +120,7 @@ int cli_open_model(const char *name, uint32_t flags, tn_model **out_model)
         return cli_fail(CLI_FILE, "%s: %s; a model is the path of a GGUF file, or 'austen'", name,
                         strerror(errno));
     const tn_model_options options = { .size = sizeof options, .flags = flags };
-    tn_status status = tn_guard_mapped_files(&err);
+    tn_status status = tn_model_guard_files(&err);
     if (status == TN_OK)
         status = tn_model_open(name, &options, out_model, &err);
     return status == TN_OK ? CLI_OK : cli_fail_status(&err);

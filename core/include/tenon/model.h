@@ -4,15 +4,16 @@
 // Everything in the file is verified when it is opened: counts, lengths, offsets, types, alignment,
 // overlap. After that no accessor can leave the file.
 //
-// A model may stand in several files, NAME-00001-of-00003.gguf and its like: opening the first opens
-// all. Metadata is that of the first; tensors are counted through all.
+// A model may stand in several files, its parts, NAME-00001-of-00003.gguf and its like: opening the
+// first opens all. Metadata is that of the first; tensors are counted through all. (The naming
+// convention of GGUF calls a part a "shard", and its keys call it a "split".)
 //
 // Ownership: names, strings, arrays and tensor bytes are lent and live as long as the model; graphs
 // and sessions that use its tensors as weights must be destroyed before it. Threads: [any] for
 // everything but open and close.
 //
 // Limit: reading a mapped file that was cut, or whose disk fails, raises SIGBUS, which ends the
-// process. TN_MODEL_READ reads the file into memory instead; tn_guard_mapped_files makes it zeros
+// process. TN_MODEL_IN_MEMORY reads the file into memory instead; tn_model_guard_files makes it zeros
 // that tn_model_check tells of.
 #ifndef TENON_MODEL_H
 #define TENON_MODEL_H
@@ -26,7 +27,7 @@ extern "C" {
 typedef struct tn_model tn_model;
 
 enum {
-    TN_MODEL_READ = 1u << 0,   // copy the file into memory instead of mapping it
+    TN_MODEL_IN_MEMORY = 1u << 0,   // copy the file into memory instead of mapping it
     // Open a damaged file as far as it can be read, to look at it: problems are listed by
     // tn_model_problem. A tensor with a problem has no data: it is NULL, and bytes 0.
     TN_MODEL_INSPECT = 1u << 1,
@@ -78,7 +79,7 @@ TN_NODISCARD TN_API tn_status tn_model_part_at(const tn_model *model, uint32_t i
 TN_API const char *tn_model_problem(const tn_model *model, uint32_t index);
 
 // Whether the mapped files are as they were when they were opened: TN_E_FILE when one was changed or
-// cut since, or could not be read under tn_guard_mapped_files; what was computed meanwhile is then
+// cut since, or could not be read under tn_model_guard_files; what was computed meanwhile is then
 // worth nothing. For before a run and after each step of it: a microsecond a file. Since 0.1
 TN_NODISCARD TN_API tn_status tn_model_check(const tn_model *model, tn_error *err);
 
@@ -86,7 +87,7 @@ TN_NODISCARD TN_API tn_status tn_model_check(const tn_model *model, tn_error *er
 // SIGBUS, and tn_model_check answers TN_E_FILE. Installs a handler of SIGBUS for the whole process,
 // once and for good; faults elsewhere go to the handler that was there before. So this is for the
 // program to decide, not for a library within it. Errors: TN_E_INTERNAL. [any] Since 0.1
-TN_NODISCARD TN_API tn_status tn_guard_mapped_files(tn_error *err);
+TN_NODISCARD TN_API tn_status tn_model_guard_files(tn_error *err);
 
 // ---------------------------------------------------------------------------------------- metadata
 

@@ -47,7 +47,7 @@ static void a_file_is_described_mapped_and_read(void **state)
 {
     (void)state;
     write_sample();
-    for (uint32_t flags = 0; flags <= TN_MODEL_READ; flags++) {
+    for (uint32_t flags = 0; flags <= TN_MODEL_IN_MEMORY; flags++) {
         const tn_model_options options = { .size = sizeof options, .flags = flags };
         tn_model *model;
         tn_error err = { 0 };
@@ -153,7 +153,7 @@ static void structs_of_other_sizes_are_filled_as_far_as_known(void **state)
 
 static void refused(const char *what, const char *must_say)
 {
-    for (uint32_t flags = 0; flags <= TN_MODEL_READ; flags++) {
+    for (uint32_t flags = 0; flags <= TN_MODEL_IN_MEMORY; flags++) {
         const tn_model_options options = { .size = sizeof options, .flags = flags };
         tn_model *model = (tn_model *)folder;
         tn_error err = { 0 };
@@ -197,7 +197,7 @@ static void a_model_read_into_memory_outlives_its_file(void **state)
 {
     (void)state;
     write_sample();
-    const tn_model_options options = { .size = sizeof options, .flags = TN_MODEL_READ };
+    const tn_model_options options = { .size = sizeof options, .flags = TN_MODEL_IN_MEMORY };
     tn_model *model;
     tn_error err;
     assert_int_equal(tn_model_open(path, &options, &model, &err), TN_OK);

@@ -104,7 +104,7 @@ static void the_first_part_opens_all(void **state)
 {
     (void)state;
     write_parts((part[PARTS]){ { .alignment = 64 } });   // each file has its own alignment
-    for (uint32_t flags = 0; flags <= TN_MODEL_READ; flags++) {
+    for (uint32_t flags = 0; flags <= TN_MODEL_IN_MEMORY; flags++) {
         tn_model *model;
         tn_error err = { 0 };
         if (open_flags(model_path, flags, &model, &err) != TN_OK)
@@ -211,7 +211,7 @@ static void what_is_wrong_with_a_part_is_told_with_its_name(void **state)
 {
     (void)state;
     for (size_t i = 0; i < TN_COUNT_OF(broken); i++)
-        for (uint32_t flags = 0; flags <= TN_MODEL_READ; flags++) {
+        for (uint32_t flags = 0; flags <= TN_MODEL_IN_MEMORY; flags++) {
             write_parts(broken[i].parts);
             tn_model *model = (tn_model *)&folder;
             tn_error err = { 0 };
@@ -321,7 +321,7 @@ static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
 {
     (void)state;
     write_parts((part[PARTS]){ { 0 }, { 0 }, { .is_cut = true } });
-    uint32_t flags[] = { TN_MODEL_INSPECT, 0, TN_MODEL_READ };
+    uint32_t flags[] = { TN_MODEL_INSPECT, 0, TN_MODEL_IN_MEMORY };
     for (size_t i = 0; i < TN_COUNT_OF(flags); i++) {
         for_each_failing_allocation(open_parts, &flags[i]);
         write_parts((part[PARTS]){ { 0 }, { 0 }, { 0 } });

@@ -24,7 +24,7 @@ tn_model *test_open_built(gguf_builder *b)
     assert_int_equal(write(file, b->data, b->bytes), (ssize_t)b->bytes);
     close(file);
     gguf_builder_finish(b);
-    tn_model_options options = { .size = sizeof options, .flags = TN_MODEL_READ };
+    tn_model_options options = { .size = sizeof options, .flags = TN_MODEL_IN_MEMORY };
     tn_model *model = NULL;
     tn_error err = { 0 };
     tn_status status = tn_model_open(path, &options, &model, &err);
