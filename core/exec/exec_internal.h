@@ -2,6 +2,7 @@
 //
 //   session.c   create (the phases in order), destroy, memory report
 //     lane.c      one device of the session: queue, semaphore, buffers
+//     schedule.c  which node runs where, and with it the states
 //     layout.c    from a schedule to intervals and offsets in each lane's arena
 //     states.c    states, one buffer each, shared by all graphs
 //     weights.c   weights: imported where the application has them, or copied; packs
@@ -125,13 +126,16 @@ tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status statu
 // ------------------------------------------------------------------------------------------ phases
 
 tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs, tn_error *err);
-tn_status tni_states_schedule(tn_session *session, tni_compiled *compiled,
-                              tn_device *const *devices, tn_error *err);
 tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
 // Zeros from byte `from` of a state to its end.
 tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
 void tni_states_release(tn_session *session);
+
+// Sets compiled->schedule, and compiled->graph to the one that was scheduled. States that were free
+// are then where the graph uses them.
+tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled,
+                               tn_device *const *devices, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 

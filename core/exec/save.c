@@ -30,9 +30,15 @@ uint64_t tni_session_fingerprint(const tn_session *session)
     return mixed;
 }
 
+// Of the dim that an extent counts.
+static int64_t last_dim(const tni_state *state)
+{
+    return state->dims[state->rank ? state->rank - 1 : 0];
+}
+
 uint64_t tni_state_part_bytes(const tni_state *state, int64_t count)
 {
-    int64_t most = tni_state_last_dim(state);
+    int64_t most = last_dim(state);
     if (count < 0 || count > most)
         return UINT64_MAX;
     if (count == 0 || state->rank > 1)
@@ -52,7 +58,7 @@ static tn_status take_extent(saving *s, const tn_state_extent *extent, tn_error 
             return tni_fail(err, TN_E_ARG,
                             "tn_session_save: state '%s' has %" PRId64 " in its last dim, the "
                             "first %" PRId64 " are asked for",
-                            state->name, tni_state_last_dim(state), extent->count);
+                            state->name, last_dim(state), extent->count);
         s->counts[i] = extent->count;
         is_there = true;
     }
@@ -65,7 +71,7 @@ static tn_status take_extents(saving *s, tn_error *err)
 {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < s->session->state_count; i++)
-        s->counts[i] = tni_state_last_dim(&s->session->states[i]);
+        s->counts[i] = last_dim(&s->session->states[i]);
     for (uint32_t i = 0; i < s->options->extent_count && status == TN_OK; i++)
         status = take_extent(s, &s->options->extents[i], err);
     return status;

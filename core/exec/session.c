@@ -101,7 +101,7 @@ static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *g
     if (!devices)
         return tni_fail_memory(err, "a session", session->lane_count * sizeof *devices);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
-        status = tni_states_schedule(session, &session->graphs[g], devices, err);
+        status = tni_session_schedule(session, &session->graphs[g], devices, err);
         if (status == TN_OK)
             status = tni_layout(session, &session->graphs[g], err);
     }

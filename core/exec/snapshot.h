@@ -42,12 +42,6 @@ _Static_assert(sizeof(tni_snapshot_entry) == 96, "as in the file");
 // Of all graphs of the session, in their order.
 uint64_t tni_session_fingerprint(const tn_session *session);
 
-// Of the dim that an extent counts.
-static inline int64_t tni_state_last_dim(const tni_state *state)
-{
-    return state->dims[state->rank ? state->rank - 1 : 0];
-}
-
 // Bytes of the first `count` of the last dim; UINT64_MAX when the state has not so many, or they
 // are no whole blocks.
 uint64_t tni_state_part_bytes(const tni_state *state, int64_t count);
