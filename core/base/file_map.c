@@ -16,21 +16,34 @@ enum {
     READ_ALIGNMENT = 4096
 };   // as a mapping has it: offsets in the file keep their alignment in memory
 
+// false: errno says why. Fewer bytes than asked for: the file ended.
+static bool read_bytes(int file, void *to, size_t bytes, size_t *out_got)
+{
+    *out_got = 0;
+    while (*out_got < bytes) {
+        ssize_t n = read(file, (char *)to + *out_got, bytes - *out_got);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return false;
+        *out_got += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
 static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_error *err)
 {
     unsigned char *data = map->allocator.alloc(map->allocator.context, map->bytes, READ_ALIGNMENT);
     if (!data)
         return tni_fail_memory(err, path, map->bytes);
-    for (size_t done = 0; done < map->bytes;) {
-        ssize_t n = read(file, data + done, map->bytes - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            tni_free(&map->allocator, data);
-            return tni_fail(err, TN_E_FILE, "%s: read failed after %zu of %zu bytes: %s", path,
-                            done, map->bytes, n < 0 ? strerror(errno) : "the file became shorter");
-        }
-        done += (size_t)n;
+    size_t got;
+    bool is_read = read_bytes(file, data, map->bytes, &got);
+    if (got < map->bytes) {
+        const char *why = is_read ? "the file became shorter" : strerror(errno);
+        tn_status status = tni_fail(err, TN_E_FILE, "%s: read failed after %zu of %zu bytes: %s",
+                                    path, got, map->bytes, why);
+        tni_free(&map->allocator, data);
+        return status;
     }
     map->data = data;
     return TN_OK;
@@ -67,31 +80,60 @@ static int open_above_standard(const char *path)
     return above;
 }
 
+static tn_status open_regular(const char *path, int *out_file, struct stat *out_found,
+                              tn_error *err)
+{
+    bool is_there = stat(path, out_found) == 0;
+    if (is_there && !S_ISREG(out_found->st_mode))
+        return tni_fail(err, TN_E_FILE, "%s: is %s, not a regular file", path,
+                        S_ISDIR(out_found->st_mode) ? "a folder" : "a device, socket or pipe");
+    int file = open_above_standard(path);
+    if (file == -1)
+        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
+    // The kind is checked again on what was really opened.
+    if (fstat(file, out_found) != 0 || !S_ISREG(out_found->st_mode)) {
+        close(file);
+        return tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
+    }
+    *out_file = file;
+    return TN_OK;
+}
+
 tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err)
 {
     *map = (tni_file_map){ .allocator = tni_allocator(allocator) };
-    struct stat before, after;
-    // The kind is checked again on what was really opened.
-    int file = stat(path, &before) == 0 && !S_ISREG(before.st_mode) ? -2
-                                                                    : open_above_standard(path);
-    if (file == -1)
-        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
-    if (file == -2)
-        return tni_fail(err, TN_E_FILE, "%s: is %s, not a regular file", path,
-                        S_ISDIR(before.st_mode) ? "a folder" : "a device, socket or pipe");
-    tn_status status = TN_OK;
-    if (fstat(file, &after) != 0 || !S_ISREG(after.st_mode))
-        status = tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
-    else if (max_bytes && (uint64_t)after.st_size > max_bytes)
+    int file;
+    struct stat found;
+    tn_status status = open_regular(path, &file, &found, err);
+    if (status != TN_OK)
+        return status;
+    if (max_bytes && (uint64_t)found.st_size > max_bytes)
         status = tni_fail(err, TN_E_FILE,
                           "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
-                          (uint64_t)after.st_size, max_bytes);
-    else if ((map->bytes = (size_t)after.st_size) > 0)
+                          (uint64_t)found.st_size, max_bytes);
+    else if ((map->bytes = (size_t)found.st_size) > 0)
         status = is_copied ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
-    map->modified = after.st_mtim;
+    map->modified = found.st_mtim;
     if (!map->is_mapped)
         close(file);
+    return status;
+}
+
+tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got,
+                        uint64_t *out_file_bytes, tn_error *err)
+{
+    int file;
+    struct stat found;
+    *out_got = 0;
+    *out_file_bytes = 0;
+    tn_status status = open_regular(path, &file, &found, err);
+    if (status != TN_OK)
+        return status;
+    *out_file_bytes = (uint64_t)found.st_size;
+    if (!read_bytes(file, to, bytes, out_got))
+        status = tni_fail(err, TN_E_FILE, "%s: cannot be read: %s", path, strerror(errno));
+    close(file);
     return status;
 }
 

@@ -27,6 +27,11 @@ typedef struct tni_file_map {
 tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied, uint64_t max_bytes,
                             const tn_allocator *allocator, tn_error *err);
 
+// Reads up to `bytes` bytes from the start of a regular file, and tells how large it is. Errors:
+// TN_E_FILE, as above.
+tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got,
+                        uint64_t *out_file_bytes, tn_error *err);
+
 // Whether a read of the mapping has failed, under the guard.
 bool tni_file_map_failed(const tni_file_map *map);
 // Whether a mapped file still is as it was: of the same size and time, and read without a failure.

@@ -12,40 +12,19 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file_map.h"
 
 _Static_assert(TNI_PATH_BYTES >= PATH_MAX, "realpath writes as much");
-
-tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got, tn_error *err)
-{
-    struct stat found;
-    *out_got = 0;
-    // O_NONBLOCK: opening a FIFO without a writer must not wait.
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
-    tn_status status = TN_OK;
-    if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
-        status = tni_fail(err, TN_E_FILE, "%s: is not a regular file", path);
-    while (status == TN_OK && *out_got < bytes) {
-        ssize_t n = read(file, (char *)to + *out_got, bytes - *out_got);
-        if (n == 0)
-            break;
-        if (n < 0 && errno != EINTR)
-            status = tni_fail(err, TN_E_FILE, "%s: cannot be read: %s", path, strerror(errno));
-        *out_got += n > 0 ? (size_t)n : 0;
-    }
-    close(file);
-    return status;
-}
 
 static tn_status check_old(const char *path, const void *magic, size_t magic_bytes,
                            const char *what, tn_error *err)
 {
     unsigned char head[16];
     size_t got;
+    uint64_t file_bytes;
     if (magic_bytes > sizeof head)
         return tni_fail(err, TN_E_INTERNAL, "a magic of %zu bytes", magic_bytes);
-    tn_status status = tni_file_head(path, head, magic_bytes, &got, err);
+    tn_status status = tni_file_head(path, head, magic_bytes, &got, &file_bytes, err);
     if (status == TN_OK && got && (got < magic_bytes || memcmp(head, magic, magic_bytes) != 0))
         return tni_fail(err, TN_E_FILE, "%s: holds something else than %s and is not replaced",
                         path, what);

@@ -26,7 +26,4 @@ tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes
 tn_status tni_new_file_finish(tni_new_file *new, tn_error *err);   // on disk, and in its place
 void tni_new_file_drop(tni_new_file *new);   // nothing is left of it; after finish: nothing to do
 
-// Reads up to `bytes` bytes from the start of a regular file. Errors: TN_E_FILE.
-tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got, tn_error *err);
-
 #endif

@@ -1,16 +1,13 @@
 // snapshot.c: a file with states, read and checked as a whole before any of it is used, and states
 // set from it.
-#include <errno.h>
 #include <inttypes.h>
 #include <sha2.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/integer.h"
-#include "base/new_file.h"
 #include "exec/snapshot.h"
 
 typedef struct part {   // one state in the file
@@ -40,8 +37,8 @@ static tn_status fail_damaged(const char *path, const char *why, tn_error *err)
 static tn_status check_head(const char *path, tni_snapshot_header *header, tn_error *err)
 {
     size_t got;
-    struct stat found;
-    tn_status status = tni_file_head(path, header, sizeof *header, &got, err);
+    uint64_t file_bytes;
+    tn_status status = tni_file_head(path, header, sizeof *header, &got, &file_bytes, err);
     if (status != TN_OK)
         return status;
     if (got < sizeof header->magic ||
@@ -53,14 +50,12 @@ static tn_status check_head(const char *path, tni_snapshot_header *header, tn_er
         return tni_fail(err, TN_E_VERSION,
                         "%s: the snapshot has version %" PRIu32 ", this release reads %d", path,
                         header->version, TNI_SNAPSHOT_VERSION);
-    if (stat(path, &found) != 0)
-        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
-    if ((uint64_t)found.st_size != header->file_bytes ||
+    if (file_bytes != header->file_bytes ||
         header->file_bytes < sizeof *header + TNI_SNAPSHOT_HASH_BYTES)
         return tni_fail(err, TN_E_DATA,
                         "%s: the snapshot is damaged: it has %" PRIu64 " bytes, %" PRIu64
                         " were written",
-                        path, (uint64_t)found.st_size, header->file_bytes);
+                        path, file_bytes, header->file_bytes);
     return TN_OK;
 }
 
