@@ -11,25 +11,7 @@
 // its waker goes elsewhere: then it is 0.15 ms for the first run after a sleep, most times. Worker 0
 // is the application's thread and stays where it is: its mask is not ours to touch.
 //
-// How many workers a run gets. Workers in lockstep are as fast as the slowest: where another
-// process holds one of two cores, each barrier may wait for the scheduler to bring back the worker
-// that it took off, and two workers get less done than one. On 2 cores beside a busy loop, a model
-// of 135M decoded 24 tokens/s with two workers and 87 with one. So the pool adapts:
-//
-//   - A worker that sleeps in a barrier, or the caller while it waits for the last worker, counts
-//     the time as lost. Short waits, which uneven parts cause, end while it spins, and cost no look
-//     at the clock.
-//   - When a quarter of all workers' time was lost, the next runs get half as many. A quarter is
-//     where two workers do as much as one: both work for half of the time, and for the other half
-//     one works or waits for its core, and the other sleeps.
-//   - After a pause twice as many are tried, and soon after that the next step up. When that goes
-//     wrong before it has gone well for as long as the pause was, the next pause is four times as
-//     long, up to MOST_PAUSE_NS: so a busy machine costs a slow run a second, and one that is free
-//     again is used in full after a second. Else it is half as long.
-//
-// This is judged over JUDGE_NS of runs at least: threads that wake up late make a run of a few
-// microseconds look bad, and one that loses its core once, for a slice of 3 ms, is no reason to go
-// on with half of them. Callers see no difference in results, which do not depend on `workers`.
+// How many workers a run gets is judged by the runs before it: team_judge.c.
 #include "base/team.h"
 
 #include <linux/futex.h>
@@ -37,16 +19,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cpus.h"
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/team_judge.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -54,10 +36,6 @@ enum {
     // Memory serves the halves of a large product unevenly: up to 100 us, while to sleep and be
     // woken costs 20 to 40. Spinning for 30 us, a model of 135M slept 6 times a token and lost 3 %.
     SPIN_NS = 100000,
-    JUDGE_NS = 10000000,
-    LEAST_PAUSE_NS = 20000000,
-    MOST_PAUSE_NS = 800000000,
-    LOST_PART = 4,   // one of so many
 };
 
 // A number that threads wait on until it changes. One that falls asleep says so first, and so a
@@ -81,21 +59,12 @@ struct tni_team {
     uint32_t spins;   // 0 with more workers than CPUs: spinning would only delay the others
 };
 
-// All of it is read and written by the caller whose turn it is.
-typedef struct judgement {
-    uint32_t limit;                 // workers that a run gets at most
-    uint64_t changed_ns, wait_ns;   // when limit was changed; how long until it may be raised
-    uint64_t pause_ns;              // how long to wait after it was lowered
-    uint64_t begin_ns;              // of the runs that have not been judged yet
-    uint64_t seen_ns, lost_ns;      // time of all workers in them
-} judgement;
-
 struct tni_pool {
     tn_allocator allocator;
     uint32_t threads, cpus, spins;
     tni_worker *workers;    // threads - 1 of them, started from index 1
     pthread_mutex_t turn;   // held by the caller whose body runs
-    judgement judgement;
+    tni_team_judge judge;   // likewise
 
     // The run at hand; written by its caller before the workers are told to go.
     void (*body)(void *argument, tni_team *team, uint32_t worker, uint32_t workers);
@@ -217,42 +186,6 @@ static void tell_to_go(tni_worker *worker)
     wake(&worker->go);
 }
 
-static uint32_t permitted_workers(tni_pool *pool, uint32_t wanted, uint64_t now)
-{
-    judgement *j = &pool->judgement;
-    if (j->limit < pool->threads && j->limit < wanted && now - j->changed_ns >= j->wait_ns) {
-        j->limit = j->limit * 2 < pool->threads ? j->limit * 2 : pool->threads;
-        j->changed_ns = now;
-        j->wait_ns = LEAST_PAUSE_NS;
-        j->seen_ns = j->lost_ns = 0;
-    }
-    return wanted < j->limit ? wanted : j->limit;
-}
-
-static void judge_run(tni_pool *pool, uint32_t workers, uint64_t begin, uint64_t end)
-{
-    judgement *j = &pool->judgement;
-    if (j->seen_ns == 0)
-        j->begin_ns = begin;
-    j->seen_ns += (end - begin) * workers;
-    j->lost_ns += atomic_exchange(&pool->lost_ns, 0);
-    // What is lost already counts against a whole stretch, so that a bad one ends early.
-    const uint64_t least_ns = (uint64_t)JUDGE_NS * workers;
-    const bool is_bad = j->lost_ns > (j->seen_ns > least_ns ? j->seen_ns : least_ns) / LOST_PART;
-    if (is_bad) {
-        bool went_well = j->begin_ns - j->changed_ns >= j->pause_ns;
-        uint64_t pause = went_well ? j->pause_ns / 2 : j->pause_ns * 4;
-        j->pause_ns = pause < LEAST_PAUSE_NS  ? LEAST_PAUSE_NS
-                      : pause > MOST_PAUSE_NS ? MOST_PAUSE_NS
-                                              : pause;
-        j->wait_ns = j->pause_ns;
-        j->limit = workers / 2;
-        j->changed_ns = end;
-    }
-    if (is_bad || j->seen_ns >= least_ns)
-        j->seen_ns = j->lost_ns = 0;
-}
-
 static void run_together(tni_pool *pool, uint32_t workers,
                          void (*body)(void *argument, tni_team *team, uint32_t worker,
                                       uint32_t workers),
@@ -267,7 +200,7 @@ static void run_together(tni_pool *pool, uint32_t workers,
     body(argument, &pool->team, 0, workers);
     for (unsigned left; (left = atomic_load(&pool->running.value)) != 0;)
         wait_for_change(&pool->running, left, pool->team.spins, false, &pool->lost_ns);
-    judge_run(pool, workers, begin, now_ns());
+    tni_team_judge_run(&pool->judge, workers, begin, now_ns(), atomic_exchange(&pool->lost_ns, 0));
 }
 
 void tni_pool_run(tni_pool *pool, uint32_t wanted,
@@ -278,7 +211,7 @@ void tni_pool_run(tni_pool *pool, uint32_t wanted,
     if (workers > 1) {
         pthread_mutex_lock(&pool->turn);
         uint64_t begin = now_ns();
-        workers = permitted_workers(pool, workers, begin);
+        workers = tni_team_judge_permit(&pool->judge, workers, begin);
         if (workers > 1)
             run_together(pool, workers, body, argument, begin);
         pthread_mutex_unlock(&pool->turn);
@@ -287,44 +220,6 @@ void tni_pool_run(tni_pool *pool, uint32_t wanted,
         tni_team alone = { pool, 1, 0 };
         body(argument, &alone, 0, 1);
     }
-}
-
-// The first numbers in a file; how many there were, at most two.
-static int read_numbers(const char *path, long long numbers[2])
-{
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    int found = fscanf(file, "%lld %lld", &numbers[0], &numbers[1]);   // "max 100000": none
-    fclose(file);
-    return found < 0 ? 0 : found;
-}
-
-// CPUs that the control group's quota allows, rounded up; UINT32_MAX = no quota. Version 2 of
-// control groups has quota and period in one file, version 1 in two.
-static uint32_t quota_cpus(void)
-{
-    long long numbers[2], period[2];
-    if (read_numbers("/sys/fs/cgroup/cpu.max", numbers) != 2) {
-        if (read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", numbers) != 1 ||
-            read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period) != 1)
-            return UINT32_MAX;
-        numbers[1] = period[0];
-    }
-    if (numbers[0] <= 0 || numbers[1] <= 0)
-        return UINT32_MAX;
-    long long cpus = numbers[0] / numbers[1] + (numbers[0] % numbers[1] != 0);
-    return cpus < MAX_THREADS ? (uint32_t)cpus : MAX_THREADS;
-}
-
-static uint32_t usable_cpus(void)
-{
-    cpu_set_t set;
-    long cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                            : sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t usable = cpus < 1 ? 1 : cpus < MAX_THREADS ? (uint32_t)cpus : MAX_THREADS;
-    uint32_t quota = quota_cpus();
-    return usable < quota ? usable : quota;
 }
 
 // How often a worker looks at a number in SPIN_NS. The best of some tries: another process may have
@@ -372,9 +267,9 @@ tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_p
 {
     *out_pool = NULL;
     tn_allocator a = tni_allocator(allocator);
-    uint32_t cpus = usable_cpus();
+    uint32_t cpus = tni_cpus_usable();
     if (threads == 0)
-        threads = cpus;
+        threads = cpus < MAX_THREADS ? cpus : MAX_THREADS;
     if (threads > MAX_THREADS)
         return tni_fail(err, TN_E_ARG, "%u threads are asked, at most %d are possible", threads,
                         MAX_THREADS);
@@ -394,7 +289,7 @@ tn_status tni_pool_create(const tn_allocator *allocator, uint32_t threads, tni_p
     memset(pool->workers, 0, threads * sizeof *pool->workers);
     pthread_mutex_init(&pool->turn, NULL);
     pool->threads = start_threads(pool, threads);
-    pool->judgement = (judgement){ .limit = pool->threads, .pause_ns = LEAST_PAUSE_NS };
+    tni_team_judge_begin(&pool->judge, pool->threads);
     *out_pool = pool;
     return TN_OK;
 }
