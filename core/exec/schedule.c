@@ -10,8 +10,7 @@ static void note_places(tn_session *session, const tni_compiled *compiled)
     const tn_graph *graph = compiled->graph;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
-        uint32_t values[TNI_MAX_READS + 1], count = tni_node_reads(graph, node, values);
-        values[count++] = node->output;
+        uint32_t values[TNI_MAX_READS + 1], count = tni_node_touches(graph, node, values);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t state = compiled->state_of[graph->values[values[i]].storage];
             if (state != TNP_NONE)

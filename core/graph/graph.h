@@ -49,7 +49,7 @@ typedef struct tni_node {
     uint32_t attr_bytes;
     const void *attr;   // with its size first; NULL = none
     const char *name;
-    uint32_t origin;    // in a decomposed graph: the node of the graph before that it stands for
+    uint32_t origin;   // in a decomposed graph: the node of the graph before that it stands for
 } tni_node;
 
 typedef struct tni_storage {
@@ -109,6 +109,9 @@ bool tni_op_is_view(tnp_op number);
 enum { TNI_MAX_READS = (TNI_MAX_INPUTS + 1) * (1 + TN_MAX_DIMS) };
 uint32_t tni_node_reads(const tn_graph *graph, const tni_node *node,
                         uint32_t values[TNI_MAX_READS]);
+// These and its output.
+uint32_t tni_node_touches(const tn_graph *graph, const tni_node *node,
+                          uint32_t values[TNI_MAX_READS + 1]);
 
 // The source of the storage that a value looks at: a view of a state is TNI_STATE.
 tni_source tni_storage_source(const tn_graph *graph, uint32_t storage);

@@ -47,6 +47,14 @@ uint32_t tni_node_reads(const tn_graph *graph, const tni_node *node, uint32_t va
     return count;
 }
 
+uint32_t tni_node_touches(const tn_graph *graph, const tni_node *node,
+                          uint32_t values[TNI_MAX_READS + 1])
+{
+    uint32_t count = tni_node_reads(graph, node, values);
+    values[count++] = node->output;
+    return count;
+}
+
 tni_source tni_storage_source(const tn_graph *graph, uint32_t storage)
 {
     return graph->values[graph->storages[storage].owner].source;

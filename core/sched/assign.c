@@ -32,14 +32,6 @@ typedef struct assigning {
     uint32_t *chosen;        // by node: claim, or TNP_NONE
 } assigning;
 
-// All values that a node looks at or makes.
-static uint32_t touched_by(const tn_graph *graph, uint32_t n, uint32_t values[TNI_MAX_READS + 1])
-{
-    uint32_t count = tni_node_reads(graph, &graph->nodes[n], values);
-    values[count++] = graph->nodes[n].output;
-    return count;
-}
-
 static void index_claims(assigning *a)
 {
     for (uint32_t n = 0; n < a->graph->node_count; n++) {
@@ -89,7 +81,8 @@ static void pin_storages(assigning *a)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];
 
-        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        uint32_t values[TNI_MAX_READS + 1],
+            count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t i = 0; i < count; i++)
             if (a->is_kept[graph->values[values[i]].storage])
                 a->may_hold[graph->values[values[i]].storage] &= takers;
@@ -109,7 +102,8 @@ static bool weigh(const assigning *a, const tni_claim *claim, double *out_ns)
             return false;
         if (claim->node_count > 1)
             ns -= a->single_ns[n];
-        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        uint32_t values[TNI_MAX_READS + 1],
+            count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[values[k]].storage;
             if (!(a->may_hold[storage] & here))
@@ -133,7 +127,8 @@ static void choose(assigning *a, uint32_t c)
     for (uint32_t i = 0; i < claim->node_count; i++) {
         uint32_t n = claim->nodes[i];
         a->chosen[n] = c;
-        uint32_t values[TNI_MAX_READS + 1], count = touched_by(graph, n, values);
+        uint32_t values[TNI_MAX_READS + 1],
+            count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[values[k]].storage;
             a->holds[storage] |= here;

@@ -67,8 +67,7 @@ static bool find_where_nodes_may_run(judging *j)
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t n = 0; n < graph->node_count; n++) {
             uint32_t values[TNI_MAX_READS + 1];
-            uint32_t count = tni_node_reads(graph, &graph->nodes[n], values);
-            values[count++] = graph->nodes[n].output;
+            uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
             j->may[n] = UINT64_MAX;
             for (uint32_t i = 0; i < count; i++) {
                 uint32_t storage = graph->values[values[i]].storage;
