@@ -173,8 +173,8 @@ tn_status tni_graph_decompose(const tn_graph *graph, const tni_ops *into,
     if (copy_values(graph, made) && make_nodes(graph, into, made))
         status = tn_graph_finish(made, &own);
     else
-        status = tni_fail(&own, TN_E_HOST_MEMORY, "not enough memory for a graph of %u values",
-                          graph->value_count);
+        status = tni_fail_memory(&own, "a decomposed graph",
+                                 graph->value_count * sizeof *graph->values);
     if (status != TN_OK) {
         tn_graph_destroy(made);
         return tni_fail(err, status, "%s", own.text);

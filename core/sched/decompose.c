@@ -176,7 +176,8 @@ static tn_status make_until_settled(judging *j, tn_error *err)
         if (takes)
             has_changed = judge(j, takes);
         else if (status == TN_OK)
-            status = tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to decompose a graph");
+            status = tni_fail_memory(err, "decompositions",
+                                     j->schedule->own_graph->node_count * sizeof *takes);
         tni_arena_finish(&scratch);
     }
     if (!is_any_left(j))
@@ -184,8 +185,8 @@ static tn_status make_until_settled(judging *j, tn_error *err)
     return status;
 }
 
-static bool begin(judging *j, const tni_schedule_request *request, tni_schedule *schedule,
-                  tni_arena *arena)
+static tn_status begin(judging *j, const tni_schedule_request *request, tni_schedule *schedule,
+                       tni_arena *arena, tn_error *err)
 {
     uint32_t nodes = request->graph->node_count;
     *j = (judging){
@@ -201,8 +202,9 @@ static bool begin(judging *j, const tni_schedule_request *request, tni_schedule 
     for (uint32_t i = 0; i < request->device_count; i++)
         if (request->devices[i]->info.kind != TNP_KIND_CPU)
             j->preferred |= UINT64_C(1) << i;
-    return j->into && j->takes && j->may && j->open && j->is_hopeless &&
-           find_where_nodes_may_run(j);
+    bool has_memory = j->into && j->takes && j->may && j->open && j->is_hopeless &&
+                      find_where_nodes_may_run(j);
+    return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->takes);
 }
 
 tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_arena *arena,
@@ -213,11 +215,7 @@ tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_are
                                                 sizeof *schedule->decomposed);
     tni_arena scratch;
     tni_arena_init(&scratch, &arena->allocator);
-    tn_status status = begin(&j, request, schedule, &scratch)
-                           ? TN_OK
-                           : tni_fail(err, TN_E_HOST_MEMORY,
-                                      "not enough memory to decompose a graph of %u nodes",
-                                      request->graph->node_count);
+    tn_status status = begin(&j, request, schedule, &scratch, err);
     if (status == TN_OK && find_candidates(&j))
         status = make_until_settled(&j, err);
     tni_arena_finish(&scratch);
@@ -251,16 +249,12 @@ tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
 {
     judging j;
     tni_arena scratch;
-    tn_status status = TN_OK;
     *out_has_changed = false;
     if (!schedule->own_graph)
         return TN_OK;
     tni_arena_init(&scratch, &schedule->own_graph->arena.allocator);
-    if (!begin(&j, request, schedule, &scratch))
-        status = tni_fail(err, TN_E_HOST_MEMORY,
-                          "not enough memory to decompose a graph of %u nodes",
-                          request->graph->node_count);
-    else
+    tn_status status = begin(&j, request, schedule, &scratch, err);
+    if (status == TN_OK)
         *out_has_changed = find_useless(&j);
     if (*out_has_changed && is_any_left(&j))
         status = make_graph(&j, &scratch, err);
