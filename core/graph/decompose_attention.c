@@ -8,9 +8,6 @@
 // H / G neighbouring heads share a matrix of k and v, as matmul does it. What a query does not see
 // has the mask log(0), -inf: whether slot s is seen is 0 or 1, by numbers that F32 has exactly
 // below position 2^24. One mask serves all nodes that have it in common.
-#include <float.h>
-#include <math.h>
-
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "graph/decompose_internal.h"
@@ -88,21 +85,8 @@ static tn_value softmax_with_sinks(const tni_expansion *e, tn_value scores, tn_v
 {
     if (!tn_value_is_none(mask))
         scores = tni_step(e, TNP_OP_ADD, "masked", scores, mask, NULL);
-    tn_value max = tni_clamp_step(e, "max", tni_row_step(e, TNP_OP_MAX, "row max", scores),
-                                  -FLT_MAX, INFINITY);
-    tni_value m = tni_look(e, max);
-    tn_value sinks = tni_lifted(e, "sink of heads", e->in[5], 2);
-    sinks = tni_broadcasted(e, "sink of rows", sinks, 3, m.dims);
-    tn_value above = tni_step(e, TNP_OP_SUB, "sink above max", sinks, max, NULL);
-    above = tni_step(e, TNP_OP_RELU, "rise of max", above, TN_NO_VALUE, NULL);
-    max = tni_step(e, TNP_OP_ADD, "max with sink", max, above, NULL);
-    tn_value shifted = tni_step(e, TNP_OP_SUB, "shifted", scores, max, NULL);
-    tn_value exp = tni_step(e, TNP_OP_EXP, "exp", shifted, TN_NO_VALUE, NULL);
-    tn_value sink = tni_step(e, TNP_OP_SUB, "shifted sink", sinks, max, NULL);
-    sink = tni_step(e, TNP_OP_EXP, "exp of sink", sink, TN_NO_VALUE, NULL);
-    tn_value sum = tni_step(e, TNP_OP_ADD, "sum", tni_row_step(e, TNP_OP_SUM, "row sum", exp), sink,
-                            NULL);
-    sum = tni_clamp_step(e, "divisor", sum, FLT_MIN, INFINITY);
+    tn_value sum, sinks = tni_lifted(e, "sink of heads", e->in[5], 2);
+    tn_value exp = tni_decompose_exps(e, scores, sinks, &sum);
     return tni_step(e, TNP_OP_DIV, "shares", exp, sum, NULL);
 }
 

@@ -91,6 +91,10 @@ tni_decomposition tni_decompose_mean, tni_decompose_rms_norm, tni_decompose_laye
     tni_decompose_group_norm, tni_decompose_l2_norm, tni_decompose_top_k;
 tni_decomposition tni_decompose_softmax, tni_decompose_rope, tni_decompose_attention;
 
+// What softmax is made of: exp(y - max) and its sum, by row. sinks: {1, 1, H}, one more score for
+// each row, which counts in max and sum; TN_NO_VALUE: none.
+tn_value tni_decompose_exps(const tni_expansion *e, tn_value y, tn_value sinks, tn_value *out_sum);
+
 // Whether the op with these operands and attributes can be said; NULL stands for always.
 typedef bool tni_decomposable(const tn_graph *graph, const tni_node *node);
 tni_decomposable tni_mean_is_whole, tni_norm_is_whole, tni_softmax_has_slopes,

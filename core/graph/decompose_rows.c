@@ -40,19 +40,25 @@ static tn_value length_of(const tni_expansion *e, tn_value x, float eps)
     return tni_step(e, TNP_OP_SQRT, "length", mean, TN_NO_VALUE, NULL);
 }
 
-// The last steps of a norm: x / length * weight + bias, of which weight and bias may be left out.
+// The last steps of a norm: normed * weight + bias, of which one may be left out.
+static tn_value weigh_and_shift(const tni_expansion *e, tn_value normed, tn_value weight,
+                                tn_value bias)
+{
+    if (tn_value_is_none(bias))
+        return tni_last(e, TNP_OP_MUL, normed, weight, NULL);
+    if (!tn_value_is_none(weight))
+        normed = tni_step(e, TNP_OP_MUL, "weighted", normed, weight, NULL);
+    return tni_last(e, TNP_OP_ADD, normed, bias, NULL);
+}
+
+// x / length * weight + bias, of which weight and bias may be left out.
 static tn_value divide_and_shift(const tni_expansion *e, tn_value x, tn_value length,
                                  tn_value weight, tn_value bias)
 {
-    bool has_weight = !tn_value_is_none(weight), has_bias = !tn_value_is_none(bias);
-    if (!has_weight && !has_bias)
+    if (tn_value_is_none(weight) && tn_value_is_none(bias))
         return tni_last(e, TNP_OP_DIV, x, length, NULL);
     tn_value normed = tni_step(e, TNP_OP_DIV, "normed", x, length, NULL);
-    if (!has_bias)
-        return tni_last(e, TNP_OP_MUL, normed, weight, NULL);
-    if (has_weight)
-        normed = tni_step(e, TNP_OP_MUL, "weighted", normed, weight, NULL);
-    return tni_last(e, TNP_OP_ADD, normed, bias, NULL);
+    return weigh_and_shift(e, normed, weight, bias);
 }
 
 tn_value tni_decompose_rms_norm(const tni_expansion *e)
@@ -109,11 +115,7 @@ tn_value tni_decompose_group_norm(const tni_expansion *e)
     if (tn_value_is_none(weight) && tn_value_is_none(bias))
         return tni_last(e, TNP_OP_CONVERT, normed, TN_NO_VALUE,
                         &(tnp_convert_attr){ sizeof(tnp_convert_attr), e->dtype });
-    if (!tn_value_is_none(weight) && tn_value_is_none(bias))
-        return tni_last(e, TNP_OP_MUL, normed, weight, NULL);
-    if (!tn_value_is_none(weight))
-        normed = tni_step(e, TNP_OP_MUL, "weighted", normed, weight, NULL);
-    return tni_last(e, TNP_OP_ADD, normed, bias, NULL);
+    return weigh_and_shift(e, normed, weight, bias);
 }
 
 // Both keep equal elements in order and put a NaN below every number.

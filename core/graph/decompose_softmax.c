@@ -51,6 +51,40 @@ static tn_value sloped_mask(const tni_expansion *e, tn_value mask)
     return tni_step(e, TNP_OP_MUL, "sloped mask", all_heads, slopes, NULL);
 }
 
+// The maximum of a row and its sink.
+static tn_value max_with_sink(const tni_expansion *e, tn_value max, tn_value sinks)
+{
+    tn_value above = tni_step(e, TNP_OP_SUB, "sink above max", sinks, max, NULL);
+    above = tni_step(e, TNP_OP_RELU, "rise of max", above, TN_NO_VALUE, NULL);
+    return tni_step(e, TNP_OP_ADD, "max with sink", max, above, NULL);
+}
+
+static tn_value sum_with_sink(const tni_expansion *e, tn_value sum, tn_value sinks, tn_value max)
+{
+    tn_value sink = tni_step(e, TNP_OP_SUB, "shifted sink", sinks, max, NULL);
+    sink = tni_step(e, TNP_OP_EXP, "exp of sink", sink, TN_NO_VALUE, NULL);
+    return tni_step(e, TNP_OP_ADD, "sum with sink", sum, sink, NULL);
+}
+
+tn_value tni_decompose_exps(const tni_expansion *e, tn_value y, tn_value sinks, tn_value *out_sum)
+{
+    bool has_sinks = !tn_value_is_none(sinks);
+    tn_value max = tni_clamp_step(e, "max", tni_row_step(e, TNP_OP_MAX, "row max", y), -FLT_MAX,
+                                  INFINITY);
+    if (has_sinks) {
+        tni_value rows = tni_look(e, max);
+        sinks = tni_broadcasted(e, "sink of rows", sinks, rows.rank, rows.dims);
+        max = max_with_sink(e, max, sinks);
+    }
+    tn_value exp = tni_step(e, TNP_OP_EXP, "exp", tni_step(e, TNP_OP_SUB, "shifted", y, max, NULL),
+                            TN_NO_VALUE, NULL);
+    tn_value sum = tni_row_step(e, TNP_OP_SUM, "row sum", exp);
+    if (has_sinks)
+        sum = sum_with_sink(e, sum, sinks, max);
+    *out_sum = tni_clamp_step(e, "sum", sum, FLT_MIN, INFINITY);
+    return exp;
+}
+
 tn_value tni_decompose_softmax(const tni_expansion *e)
 {
     const tnp_softmax_attr *attr = e->attr;
@@ -64,11 +98,6 @@ tn_value tni_decompose_softmax(const tni_expansion *e)
             mask = sloped_mask(e, mask);
         y = tni_step(e, TNP_OP_ADD, "masked", y, mask, NULL);
     }
-    tn_value max = tni_clamp_step(e, "max", tni_row_step(e, TNP_OP_MAX, "row max", y), -FLT_MAX,
-                                  INFINITY);
-    tn_value exp = tni_step(e, TNP_OP_EXP, "exp", tni_step(e, TNP_OP_SUB, "shifted", y, max, NULL),
-                            TN_NO_VALUE, NULL);
-    tn_value sum = tni_clamp_step(e, "sum", tni_row_step(e, TNP_OP_SUM, "row sum", exp), FLT_MIN,
-                                  INFINITY);
+    tn_value sum, exp = tni_decompose_exps(e, y, TN_NO_VALUE, &sum);
     return tni_last(e, TNP_OP_DIV, exp, sum, NULL);
 }
