@@ -39,7 +39,7 @@ static const struct {
     { TNP_OP_GEGLU, 3, tni_decompose_gated, NULL },
     { TNP_OP_GROUP_NORM, 3, tni_decompose_group_norm, tni_norm_is_whole },
 };
-_Static_assert(TN_COUNT_OF(composites) < 64, "a tni_ops has a bit for each");
+_Static_assert(TN_COUNT_OF(composites) < 64, "a tni_composites has a bit for each");
 
 static uint32_t find(tnp_op op)
 {
@@ -49,12 +49,12 @@ static uint32_t find(tnp_op op)
     return i;
 }
 
-tni_ops tni_composite(const tn_graph *graph, const tni_node *node)
+tni_composites tni_composites_of(const tn_graph *graph, const tni_node *node)
 {
     uint32_t i = find(node->op);
     bool is_possible = i < TN_COUNT_OF(composites) &&
                        (!composites[i].is_possible || composites[i].is_possible(graph, node));
-    return is_possible ? (tni_ops)1 << i : 0;
+    return is_possible ? (tni_composites)1 << i : 0;
 }
 
 // ------------------------------------------------------------------------------------------- steps
@@ -77,15 +77,15 @@ static tn_value expand(const tni_expansion *outer, uint32_t composite, const cha
 }
 
 // Steps are on F32, so that is what they result in.
-tn_value tni_step(const tni_expansion *e, tnp_op op, const char *role, tn_value a, tn_value b,
-                  const void *attr)
+tn_value tni_decompose_step(const tni_expansion *e, tnp_op op, const char *role, tn_value a,
+                            tn_value b, const void *attr)
 {
-    const char *name = tni_step_name(e, role);
+    const char *name = tni_decompose_step_name(e, role);
     if (!name)
         return TN_NO_VALUE;
     tn_value in[] = { a, b };
     uint32_t count = tn_value_is_none(b) ? 1 : 2, i = find(op);
-    bool is_left = i == TN_COUNT_OF(composites) || !(e->ops & (tni_ops)1 << i) ||
+    bool is_left = i == TN_COUNT_OF(composites) || !(e->ops & (tni_composites)1 << i) ||
                    composites[i].level >= e->level;
     return is_left ? tn_graph_op(e->graph, op, name, in, count, attr)
                    : expand(e, i, name, TNP_NONE, TN_DTYPE_F32, in, count, attr);
@@ -133,7 +133,8 @@ static bool keep_node(tn_graph *graph, const tni_node *node)
     return true;
 }
 
-static void expand_node(tn_graph *graph, tni_shared **shared, const tni_node *node, tni_ops ops)
+static void expand_node(tn_graph *graph, tni_shared **shared, const tni_node *node,
+                        tni_composites ops)
 {
     tni_expansion e = { .graph = graph, .shared = shared, .ops = ops };
     tn_value in[TNI_MAX_INPUTS];
@@ -144,12 +145,12 @@ static void expand_node(tn_graph *graph, tni_shared **shared, const tni_node *no
            node->input_count, node->attr);
 }
 
-static bool make_nodes(const tn_graph *from, const tni_ops *into, tn_graph *to)
+static bool make_nodes(const tn_graph *from, const tni_composites *into, tn_graph *to)
 {
     tni_shared *shared = NULL;
     for (uint32_t n = 0; n < from->node_count; n++) {
         uint32_t first = to->node_count;
-        if (into[n] & tni_composite(from, &from->nodes[n]))
+        if (into[n] & tni_composites_of(from, &from->nodes[n]))
             expand_node(to, &shared, &from->nodes[n], into[n]);
         else if (!keep_node(to, &from->nodes[n]))
             return false;
@@ -161,7 +162,7 @@ static bool make_nodes(const tn_graph *from, const tni_ops *into, tn_graph *to)
     return true;
 }
 
-tn_status tni_graph_decompose(const tn_graph *graph, const tni_ops *into,
+tn_status tni_graph_decompose(const tn_graph *graph, const tni_composites *into,
                               const tn_allocator *allocator, tn_graph **out_graph, tn_error *err)
 {
     tn_graph *made;

@@ -15,7 +15,7 @@ typedef struct tni_shared tni_shared;
 typedef struct tni_expansion {
     tn_graph *graph;       // being made
     tni_shared **shared;   // a list
-    tni_ops ops;           // composites that are decomposed on the way
+    tni_composites ops;    // composites that are decomposed on the way
     tnp_op op;
     uint32_t level;     // of the op: steps are of lower ones
     const char *path;   // the node's name; those of its steps begin with it
@@ -31,56 +31,60 @@ typedef tn_value tni_decomposition(const tni_expansion *e);
 // ------------------------------------------------------------------------------------------- steps
 
 // A value as it is now; zeros for TN_NO_VALUE.
-tni_value tni_look(const tni_expansion *e, tn_value value);
+tni_value tni_decompose_value(const tni_expansion *e, tn_value value);
 // "attn.0/softmax", kept by the graph; NULL after an error.
-const char *tni_step_name(const tni_expansion *e, const char *role);
+const char *tni_decompose_step_name(const tni_expansion *e, const char *role);
 // Operand i, as F32 and contiguous when it is F16.
-tn_value tni_operand(const tni_expansion *e, uint32_t i);
+tn_value tni_decompose_operand(const tni_expansion *e, uint32_t i);
 
 // One op on one or two values. role: what it makes, "sum". A composite that is in e->ops is
 // decomposed in turn.
-tn_value tni_step(const tni_expansion *e, tnp_op op, const char *role, tn_value a, tn_value b,
-                  const void *attr);
+tn_value tni_decompose_step(const tni_expansion *e, tnp_op op, const char *role, tn_value a,
+                            tn_value b, const void *attr);
 // The last one: it makes the result, converted to its type where that is another than that of a.
-tn_value tni_last(const tni_expansion *e, tnp_op op, tn_value a, tn_value b, const void *attr);
+tn_value tni_decompose_last(const tni_expansion *e, tnp_op op, tn_value a, tn_value b,
+                            const void *attr);
 
 // x * factor + bias; over dims[0], which becomes 1; to dtype; within min and max
-tn_value tni_scale_step(const tni_expansion *e, const char *role, tn_value x, float factor,
-                        float bias);
-tn_value tni_row_step(const tni_expansion *e, tnp_op op, const char *role, tn_value x);
-tn_value tni_convert_step(const tni_expansion *e, const char *role, tn_value x, tn_dtype dtype);
-tn_value tni_clamp_step(const tni_expansion *e, const char *role, tn_value x, float min, float max);
+tn_value tni_decompose_scale_step(const tni_expansion *e, const char *role, tn_value x,
+                                  float factor, float bias);
+tn_value tni_decompose_row_step(const tni_expansion *e, tnp_op op, const char *role, tn_value x);
+tn_value tni_decompose_convert_step(const tni_expansion *e, const char *role, tn_value x,
+                                    tn_dtype dtype);
+tn_value tni_decompose_clamp_step(const tni_expansion *e, const char *role, tn_value x, float min,
+                                  float max);
 
 // A constant F32 {count}; the values are copied.
-tn_value tni_constant(const tni_expansion *e, const char *role, const float *values,
-                      uint32_t count);
+tn_value tni_decompose_constant(const tni_expansion *e, const char *role, const float *values,
+                                uint32_t count);
 
 // Views.
-tn_value tni_permuted(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                      const uint32_t *axes);
-tn_value tni_reshaped(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                      const int64_t *dims);
-tn_value tni_broadcasted(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                         const int64_t *dims);
+tn_value tni_decompose_permute(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
+                               const uint32_t *axes);
+tn_value tni_decompose_reshape(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
+                               const int64_t *dims);
+tn_value tni_decompose_broadcast(const tni_expansion *e, const char *role, tn_value x,
+                                 uint32_t rank, const int64_t *dims);
 // Dim 0, the only one with elements, becomes dim `to`, 1 or 2.
-tn_value tni_lifted(const tni_expansion *e, const char *role, tn_value x, uint32_t to);
+tn_value tni_decompose_permute_row(const tni_expansion *e, const char *role, tn_value x,
+                                   uint32_t to);
 // x of which as much of dim `axis` counts as the value `length` says.
-tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
-                     uint32_t length);
+tn_value tni_decompose_limit(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
+                             uint32_t length);
 // Every `step`th element of dim 0, `count` of them, from `begin` on.
-tn_value tni_part(const tni_expansion *e, const char *role, tn_value x, int64_t begin,
-                  int64_t count, int64_t step);
+tn_value tni_decompose_slice(const tni_expansion *e, const char *role, tn_value x, int64_t begin,
+                             int64_t count, int64_t step);
 
 // ------------------------------------------------------------------------------------------ shared
 
 // What was kept under this key; NULL = nothing. Keys have no padding that is not zero.
-const tn_value *tni_find_shared(const tni_expansion *e, const void *key, size_t bytes);
+const tn_value *tni_decompose_find_shared(const tni_expansion *e, const void *key, size_t bytes);
 // Two values for who asks later.
-void tni_keep_shared(const tni_expansion *e, const void *key, size_t bytes, tn_value first,
-                     tn_value second);
+void tni_decompose_keep_shared(const tni_expansion *e, const void *key, size_t bytes,
+                               tn_value first, tn_value second);
 // Whether the value and its lengths are the same wherever they are read in a run: only of what is
 // made of such values a second node may use what the first has made.
-bool tni_is_steady(const tni_expansion *e, tn_value value);
+bool tni_decompose_is_steady(const tni_expansion *e, tn_value value);
 
 // ----------------------------------------------------------------------------------------- by file
 
@@ -101,6 +105,7 @@ tni_decomposable tni_mean_is_whole, tni_norm_is_whole, tni_softmax_has_slopes,
     tni_rope_has_constants, tni_attention_has_lengths;
 
 // Whether dim `from` of operand i or one above it is limited; false when it is left out.
-bool tni_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i, uint32_t from);
+bool tni_decompose_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i,
+                              uint32_t from);
 
 #endif

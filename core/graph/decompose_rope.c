@@ -36,7 +36,7 @@ bool tni_rope_has_constants(const tn_graph *graph, const tni_node *node)
     if (has_factors &&
         tni_storage_source(graph, graph->values[node->inputs[2]].storage) != TNI_WEIGHT)
         return false;
-    if (tni_has_extent(graph, node, 1, 1))   // it would become that of the pairs
+    if (tni_decompose_has_extent(graph, node, 1, 1))   // it would become that of the pairs
         return false;
     return attr->layout == TNP_ROPE_NEOX ||
            used_rank(&graph->values[node->inputs[0]]) < TN_MAX_DIMS;
@@ -62,7 +62,7 @@ static double factor_of(const tni_expansion *e, uint32_t pair)
 {
     if (tn_value_is_none(e->in[2]))
         return 1;
-    tni_value factors = tni_look(e, e->in[2]);
+    tni_value factors = tni_decompose_value(e, e->in[2]);
     const char *data = e->graph->values[e->graph->storages[factors.storage].owner].data;
     float factor;
     memcpy(&factor, data + factors.offset + (int64_t)pair * factors.strides[0], sizeof factor);
@@ -99,22 +99,22 @@ static turns turns_of(const tni_expansion *e, const char *const roles[6], tn_val
         first[j] = (float)ldexp(round(ldexp(turn, EXACT_BITS)), -EXACT_BITS);
         second[j] = (float)(turn - (double)first[j]);
     }
-    tn_value product = tni_step(e, TNP_OP_MUL, roles[0], count, tni_constant(e, roles[1], first, n),
-                                NULL);
-    tn_value whole = tni_convert_step(e, roles[2], product, TN_DTYPE_I32);
-    whole = tni_convert_step(e, roles[3], whole, TN_DTYPE_F32);
-    return (turns){ tni_step(e, TNP_OP_SUB, roles[4], product, whole, NULL),
-                    tni_step(e, TNP_OP_MUL, roles[5], count, tni_constant(e, roles[5], second, n),
-                             NULL) };
+    tn_value product = tni_decompose_step(e, TNP_OP_MUL, roles[0], count,
+                                          tni_decompose_constant(e, roles[1], first, n), NULL);
+    tn_value whole = tni_decompose_convert_step(e, roles[2], product, TN_DTYPE_I32);
+    whole = tni_decompose_convert_step(e, roles[3], whole, TN_DTYPE_F32);
+    return (turns){ tni_decompose_step(e, TNP_OP_SUB, roles[4], product, whole, NULL),
+                    tni_decompose_step(e, TNP_OP_MUL, roles[5], count,
+                                       tni_decompose_constant(e, roles[5], second, n), NULL) };
 }
 
 // {rot_dims, 1, T} of a count {T}
 static tn_value widen(const tni_expansion *e, const char *role, tn_value count)
 {
-    tn_value lifted = tni_lifted(e, role, count, 2);
-    tni_value v = tni_look(e, lifted);
+    tn_value lifted = tni_decompose_permute_row(e, role, count, 2);
+    tni_value v = tni_decompose_value(e, lifted);
     v.dims[0] = ((const tnp_rope_attr *)e->attr)->rot_dims;
-    return tni_broadcasted(e, role, lifted, v.rank, v.dims);
+    return tni_decompose_broadcast(e, role, lifted, v.rank, v.dims);
 }
 
 static tn_value make_angles(const tni_expansion *e, float *room)
@@ -123,18 +123,19 @@ static tn_value make_angles(const tni_expansion *e, float *room)
                                               "high whole",   "high behind", "high rest" };
     static const char *const low_roles[] = { "low product", "low turn",   "low whole as int",
                                              "low whole",   "low behind", "low rest" };
-    tn_value position = tni_convert_step(e, "position", e->in[1], TN_DTYPE_F32);
-    tn_value high = tni_scale_step(e, "position/256", position, 1.0f / LOW_POSITIONS, 0);
-    high = tni_convert_step(e, "high as int", high, TN_DTYPE_I32);
-    high = tni_convert_step(e, "high", high, TN_DTYPE_F32);
-    tn_value below = tni_scale_step(e, "-256 high", high, -LOW_POSITIONS, 0);
-    tn_value low = tni_step(e, TNP_OP_ADD, "low", position, below, NULL);
+    tn_value position = tni_decompose_convert_step(e, "position", e->in[1], TN_DTYPE_F32);
+    tn_value high = tni_decompose_scale_step(e, "position/256", position, 1.0f / LOW_POSITIONS, 0);
+    high = tni_decompose_convert_step(e, "high as int", high, TN_DTYPE_I32);
+    high = tni_decompose_convert_step(e, "high", high, TN_DTYPE_F32);
+    tn_value below = tni_decompose_scale_step(e, "-256 high", high, -LOW_POSITIONS, 0);
+    tn_value low = tni_decompose_step(e, TNP_OP_ADD, "low", position, below, NULL);
     turns of_high = turns_of(e, high_roles, widen(e, "high of pairs", high), LOW_POSITIONS, room);
     turns of_low = turns_of(e, low_roles, widen(e, "low of pairs", low), 1, room);
-    tn_value behind = tni_step(e, TNP_OP_ADD, "behind", of_high.behind, of_low.behind, NULL);
-    tn_value rest = tni_step(e, TNP_OP_ADD, "rest", of_high.rest, of_low.rest, NULL);
-    tn_value turn = tni_step(e, TNP_OP_ADD, "turn", behind, rest, NULL);
-    return tni_scale_step(e, "angle", turn, (float)(2 * PI), 0);
+    tn_value behind = tni_decompose_step(e, TNP_OP_ADD, "behind", of_high.behind, of_low.behind,
+                                         NULL);
+    tn_value rest = tni_decompose_step(e, TNP_OP_ADD, "rest", of_high.rest, of_low.rest, NULL);
+    tn_value turn = tni_decompose_step(e, TNP_OP_ADD, "turn", behind, rest, NULL);
+    return tni_decompose_scale_step(e, "angle", turn, (float)(2 * PI), 0);
 }
 
 typedef struct rope_key {
@@ -151,7 +152,7 @@ static void make_waves(const tni_expansion *e, tn_value waves[2])
     rope_key key = {
         .op = e->op, .position = e->in[1].index, .factors = e->in[2].index, .attr = *attr
     };
-    const tn_value *made = tni_find_shared(e, &key, sizeof key);
+    const tn_value *made = tni_decompose_find_shared(e, &key, sizeof key);
     if (made) {
         memcpy(waves, made, 2 * sizeof *waves);
         return;
@@ -163,32 +164,33 @@ static void make_waves(const tni_expansion *e, tn_value waves[2])
     }
     tn_value angle = make_angles(e, room);
     tni_free(a, room);
-    waves[0] = tni_step(e, TNP_OP_COS, "cos", angle, TN_NO_VALUE, NULL);
-    waves[1] = tni_step(e, TNP_OP_SIN, "sin", angle, TN_NO_VALUE, NULL);
+    waves[0] = tni_decompose_step(e, TNP_OP_COS, "cos", angle, TN_NO_VALUE, NULL);
+    waves[1] = tni_decompose_step(e, TNP_OP_SIN, "sin", angle, TN_NO_VALUE, NULL);
     if (attr->yarn_attention != 0 && attr->yarn_attention != 1) {
-        waves[0] = tni_scale_step(e, "cos at length", waves[0], attr->yarn_attention, 0);
-        waves[1] = tni_scale_step(e, "sin at length", waves[1], attr->yarn_attention, 0);
+        waves[0] = tni_decompose_scale_step(e, "cos at length", waves[0], attr->yarn_attention, 0);
+        waves[1] = tni_decompose_scale_step(e, "sin at length", waves[1], attr->yarn_attention, 0);
     }
-    if (tni_is_steady(e, e->in[1]))
-        tni_keep_shared(e, &key, sizeof key, waves[0], waves[1]);
+    if (tni_decompose_is_steady(e, e->in[1]))
+        tni_decompose_keep_shared(e, &key, sizeof key, waves[0], waves[1]);
 }
 
 // ------------------------------------------------------------------------------------------- pairs
 
 static tn_value concat(const tni_expansion *e, const char *role, tn_value a, tn_value b)
 {
-    return tni_step(e, TNP_OP_CONCAT, role, a, b, &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
+    return tni_decompose_step(e, TNP_OP_CONCAT, role, a, b,
+                              &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
 }
 
 // {1, dims of x}
 static tn_value with_front_dim(const tni_expansion *e, const char *role, tn_value x)
 {
-    tni_value v = tni_look(e, x);
+    tni_value v = tni_decompose_value(e, x);
     uint32_t axes[TNP_MAX_DIMS], rank = used_rank(&v) > v.rank ? used_rank(&v) : v.rank;
     rank = rank < TNP_MAX_DIMS ? rank + 1 : rank;
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
         axes[i] = i ? i - 1 : rank - 1;
-    return tni_permuted(e, role, x, rank, axes);
+    return tni_decompose_permute(e, role, x, rank, axes);
 }
 
 // The first rot_dims elements, those of each pair changed.
@@ -197,33 +199,36 @@ static tn_value swap_pairs(const tni_expansion *e, tn_value x)
     const tnp_rope_attr *attr = e->attr;
     int64_t pairs = attr->rot_dims / 2;
     bool is_neox = attr->layout == TNP_ROPE_NEOX;
-    tn_value first = tni_part(e, "first", x, 0, pairs, is_neox ? 1 : 2);
-    tn_value second = tni_part(e, "second", x, is_neox ? pairs : 1, pairs, is_neox ? 1 : 2);
+    tn_value first = tni_decompose_slice(e, "first", x, 0, pairs, is_neox ? 1 : 2);
+    tn_value second = tni_decompose_slice(e, "second", x, is_neox ? pairs : 1, pairs,
+                                          is_neox ? 1 : 2);
     if (is_neox)
         return concat(e, "swapped", second, first);
     tn_value both = concat(e, "swapped pairs", with_front_dim(e, "second of pairs", second),
                            with_front_dim(e, "first of pairs", first));
-    tni_value v = tni_look(e, x);
+    tni_value v = tni_decompose_value(e, x);
     v.dims[0] = attr->rot_dims;
-    uint32_t rank = tni_look(e, both).rank;   // a dim more than there will be
-    return tni_reshaped(e, "swapped", both, rank ? rank - 1 : 0, v.dims);
+    uint32_t rank = tni_decompose_value(e, both).rank;   // a dim more than there will be
+    return tni_decompose_reshape(e, "swapped", both, rank ? rank - 1 : 0, v.dims);
 }
 
 tn_value tni_decompose_rope(const tni_expansion *e)
 {
     int64_t turned = ((const tnp_rope_attr *)e->attr)->rot_dims;
-    int64_t head = tni_look(e, e->in[0]).dims[0];
-    tn_value x = tni_operand(e, 0), waves[2];
+    int64_t head = tni_decompose_value(e, e->in[0]).dims[0];
+    tn_value x = tni_decompose_operand(e, 0), waves[2];
     make_waves(e, waves);
     if (e->graph->first_error.status != TN_OK)
         return TN_NO_VALUE;
-    tn_value swapped = tni_step(e, TNP_OP_MUL, "swapped * sin", swap_pairs(e, x), waves[1], NULL);
-    tn_value part = turned == head ? x : tni_part(e, "part", x, 0, turned, 1);
-    tn_value straight = tni_step(e, TNP_OP_MUL, "x * cos", part, waves[0], NULL);
+    tn_value swapped = tni_decompose_step(e, TNP_OP_MUL, "swapped * sin", swap_pairs(e, x),
+                                          waves[1], NULL);
+    tn_value part = turned == head ? x : tni_decompose_slice(e, "part", x, 0, turned, 1);
+    tn_value straight = tni_decompose_step(e, TNP_OP_MUL, "x * cos", part, waves[0], NULL);
     if (turned == head)
-        return tni_last(e, TNP_OP_ADD, straight, swapped, NULL);
-    tn_value result = tni_step(e, TNP_OP_ADD, "turned", straight, swapped, NULL);
-    return tni_last(e, TNP_OP_CONCAT, result,
-                    tni_part(e, "rest of the head", x, turned, head - turned, 1),
-                    &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
+        return tni_decompose_last(e, TNP_OP_ADD, straight, swapped, NULL);
+    tn_value result = tni_decompose_step(e, TNP_OP_ADD, "turned", straight, swapped, NULL);
+    return tni_decompose_last(
+        e, TNP_OP_CONCAT, result,
+        tni_decompose_slice(e, "rest of the head", x, turned, head - turned, 1),
+        &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
 }

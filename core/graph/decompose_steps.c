@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "graph/decompose_internal.h"
 
-bool tni_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i, uint32_t from)
+bool tni_decompose_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i,
+                              uint32_t from)
 {
     uint32_t used = 0;
     bool is_there = i < node->input_count && node->inputs[i] != TNP_NONE;
@@ -13,12 +14,12 @@ bool tni_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i, uin
     return used != 0;
 }
 
-tni_value tni_look(const tni_expansion *e, tn_value value)
+tni_value tni_decompose_value(const tni_expansion *e, tn_value value)
 {
     return value.index < e->graph->value_count ? e->graph->values[value.index] : (tni_value){ 0 };
 }
 
-const char *tni_step_name(const tni_expansion *e, const char *role)
+const char *tni_decompose_step_name(const tni_expansion *e, const char *role)
 {
     char name[256];
     tni_format_text(name, sizeof name, "%s/%s", e->path, role);
@@ -28,19 +29,20 @@ const char *tni_step_name(const tni_expansion *e, const char *role)
     return kept;
 }
 
-tn_value tni_operand(const tni_expansion *e, uint32_t i)
+tn_value tni_decompose_operand(const tni_expansion *e, uint32_t i)
 {
     static const char *const roles[] = { "operand 0", "operand 1", "operand 2",
                                          "operand 3", "operand 4", "operand 5" };
-    bool is_half = tni_look(e, e->in[i]).dtype == TN_DTYPE_F16;
-    return is_half ? tni_convert_step(e, roles[i], e->in[i], TN_DTYPE_F32) : e->in[i];
+    bool is_half = tni_decompose_value(e, e->in[i]).dtype == TN_DTYPE_F16;
+    return is_half ? tni_decompose_convert_step(e, roles[i], e->in[i], TN_DTYPE_F32) : e->in[i];
 }
 
-tn_value tni_last(const tni_expansion *e, tnp_op op, tn_value a, tn_value b, const void *attr)
+tn_value tni_decompose_last(const tni_expansion *e, tnp_op op, tn_value a, tn_value b,
+                            const void *attr)
 {
     const tnp_convert_attr conversion = { sizeof conversion, e->dtype };
-    if (op != TNP_OP_CONVERT && tni_look(e, a).dtype != e->dtype) {
-        a = tni_step(e, op, "result", a, b, attr);
+    if (op != TNP_OP_CONVERT && tni_decompose_value(e, a).dtype != e->dtype) {
+        a = tni_decompose_step(e, op, "result", a, b, attr);
         b = TN_NO_VALUE;
         op = TNP_OP_CONVERT;
         attr = &conversion;
@@ -49,34 +51,39 @@ tn_value tni_last(const tni_expansion *e, tnp_op op, tn_value a, tn_value b, con
     return tni_graph_op_into(e->graph, op, e->path, in, tn_value_is_none(b) ? 1 : 2, attr, e->into);
 }
 
-tn_value tni_scale_step(const tni_expansion *e, const char *role, tn_value x, float factor,
-                        float bias)
+tn_value tni_decompose_scale_step(const tni_expansion *e, const char *role, tn_value x,
+                                  float factor, float bias)
 {
-    return tni_step(
+    return tni_decompose_step(
         e, TNP_OP_SCALE, role, x, TN_NO_VALUE,
         &(tnp_scale_attr){ .size = sizeof(tnp_scale_attr), .scale = factor, .bias = bias });
 }
 
-tn_value tni_row_step(const tni_expansion *e, tnp_op op, const char *role, tn_value x)
+tn_value tni_decompose_row_step(const tni_expansion *e, tnp_op op, const char *role, tn_value x)
 {
-    return tni_step(e, op, role, x, TN_NO_VALUE, &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
+    return tni_decompose_step(e, op, role, x, TN_NO_VALUE,
+                              &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 });
 }
 
-tn_value tni_convert_step(const tni_expansion *e, const char *role, tn_value x, tn_dtype dtype)
+tn_value tni_decompose_convert_step(const tni_expansion *e, const char *role, tn_value x,
+                                    tn_dtype dtype)
 {
-    return tni_step(e, TNP_OP_CONVERT, role, x, TN_NO_VALUE,
-                    &(tnp_convert_attr){ sizeof(tnp_convert_attr), dtype });
+    return tni_decompose_step(e, TNP_OP_CONVERT, role, x, TN_NO_VALUE,
+                              &(tnp_convert_attr){ sizeof(tnp_convert_attr), dtype });
 }
 
-tn_value tni_clamp_step(const tni_expansion *e, const char *role, tn_value x, float min, float max)
+tn_value tni_decompose_clamp_step(const tni_expansion *e, const char *role, tn_value x, float min,
+                                  float max)
 {
-    return tni_step(e, TNP_OP_CLAMP, role, x, TN_NO_VALUE,
-                    &(tnp_clamp_attr){ .size = sizeof(tnp_clamp_attr), .min = min, .max = max });
+    return tni_decompose_step(
+        e, TNP_OP_CLAMP, role, x, TN_NO_VALUE,
+        &(tnp_clamp_attr){ .size = sizeof(tnp_clamp_attr), .min = min, .max = max });
 }
 
-tn_value tni_constant(const tni_expansion *e, const char *role, const float *values, uint32_t count)
+tn_value tni_decompose_constant(const tni_expansion *e, const char *role, const float *values,
+                                uint32_t count)
 {
-    const char *name = tni_step_name(e, role);
+    const char *name = tni_decompose_step_name(e, role);
     const float *kept = tni_arena_copy(&e->graph->arena, values, count, sizeof *values);
     if (!name)
         return TN_NO_VALUE;
@@ -91,12 +98,12 @@ tn_value tni_constant(const tni_expansion *e, const char *role, const float *val
 static tn_value view(const tni_expansion *e, tnp_op op, const char *role, tn_value x,
                      const void *attr)
 {
-    const char *name = tni_step_name(e, role);
+    const char *name = tni_decompose_step_name(e, role);
     return name ? tn_graph_op(e->graph, op, name, &x, 1, attr) : TN_NO_VALUE;
 }
 
-tn_value tni_permuted(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                      const uint32_t *axes)
+tn_value tni_decompose_permute(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
+                               const uint32_t *axes)
 {
     tnp_permute_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
@@ -113,41 +120,42 @@ static tn_value with_dims(const tni_expansion *e, tnp_op op, const char *role, t
     return view(e, op, role, x, &attr);
 }
 
-tn_value tni_reshaped(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                      const int64_t *dims)
+tn_value tni_decompose_reshape(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
+                               const int64_t *dims)
 {
     return with_dims(e, TNP_OP_RESHAPE, role, x, rank, dims);
 }
 
-tn_value tni_broadcasted(const tni_expansion *e, const char *role, tn_value x, uint32_t rank,
-                         const int64_t *dims)
+tn_value tni_decompose_broadcast(const tni_expansion *e, const char *role, tn_value x,
+                                 uint32_t rank, const int64_t *dims)
 {
     return with_dims(e, TNP_OP_BROADCAST, role, x, rank, dims);
 }
 
-tn_value tni_lifted(const tni_expansion *e, const char *role, tn_value x, uint32_t to)
+tn_value tni_decompose_permute_row(const tni_expansion *e, const char *role, tn_value x,
+                                   uint32_t to)
 {
-    uint32_t rank = tni_look(e, x).rank, axes[TNP_MAX_DIMS];
+    uint32_t rank = tni_decompose_value(e, x).rank, axes[TNP_MAX_DIMS];
     rank = rank > to + 1 ? rank : to + 1;
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
         axes[i] = i < to ? i + 1 : i == to ? 0 : i;
-    return tni_permuted(e, role, x, rank, axes);
+    return tni_decompose_permute(e, role, x, rank, axes);
 }
 
-tn_value tni_limited(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
-                     uint32_t length)
+tn_value tni_decompose_limit(const tni_expansion *e, const char *role, tn_value x, uint32_t axis,
+                             uint32_t length)
 {
-    const char *name = tni_step_name(e, role);
+    const char *name = tni_decompose_step_name(e, role);
     tn_value in[] = { x, tni_graph_handle(e->graph, length) };
     return name ? tn_graph_op(e->graph, TNP_OP_LIMIT, name, in, 2,
                               &(tnp_axis_attr){ sizeof(tnp_axis_attr), axis })
                 : TN_NO_VALUE;
 }
 
-tn_value tni_part(const tni_expansion *e, const char *role, tn_value x, int64_t begin,
-                  int64_t count, int64_t step)
+tn_value tni_decompose_slice(const tni_expansion *e, const char *role, tn_value x, int64_t begin,
+                             int64_t count, int64_t step)
 {
-    tni_value value = tni_look(e, x);
+    tni_value value = tni_decompose_value(e, x);
     tnp_slice_attr attr = { .size = sizeof attr, .rank = TNP_MAX_DIMS };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++) {
         attr.begin[i] = i ? 0 : begin;
@@ -166,7 +174,7 @@ struct tni_shared {
     tn_value values[2];
 };
 
-const tn_value *tni_find_shared(const tni_expansion *e, const void *key, size_t bytes)
+const tn_value *tni_decompose_find_shared(const tni_expansion *e, const void *key, size_t bytes)
 {
     for (const tni_shared *s = *e->shared; s; s = s->next)
         if (s->bytes == bytes && memcmp(s->key, key, bytes) == 0)
@@ -174,8 +182,8 @@ const tn_value *tni_find_shared(const tni_expansion *e, const void *key, size_t 
     return NULL;
 }
 
-void tni_keep_shared(const tni_expansion *e, const void *key, size_t bytes, tn_value first,
-                     tn_value second)
+void tni_decompose_keep_shared(const tni_expansion *e, const void *key, size_t bytes,
+                               tn_value first, tn_value second)
 {
     tni_shared *s = tni_arena_take(&e->graph->arena, sizeof *s);
     const void *copy = tni_arena_copy(&e->graph->arena, key, bytes, 1);
@@ -193,9 +201,9 @@ static bool is_leaf_of_a_run(const tn_graph *graph, uint32_t index)
     return source == TNI_INPUT || source == TNI_WEIGHT;
 }
 
-bool tni_is_steady(const tni_expansion *e, tn_value value)
+bool tni_decompose_is_steady(const tni_expansion *e, tn_value value)
 {
-    tni_value v = tni_look(e, value);
+    tni_value v = tni_decompose_value(e, value);
     for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
         if (v.extent[d] && !is_leaf_of_a_run(e->graph, v.extent[d] - 1))
             return false;

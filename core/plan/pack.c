@@ -42,10 +42,10 @@ static bool make_blocks(const tni_interval *intervals, uint32_t count, uint64_t 
     return true;
 }
 
-static void take_offsets(const tni_search *search, const tni_sections *sections, tni_block *blocks,
-                         uint64_t *peak)
+static void take_offsets(const tni_plan_search *search, const tni_plan_sections *sections,
+                         tni_block *blocks, uint64_t *peak)
 {
-    const uint64_t *offsets = tni_search_offsets(search);
+    const uint64_t *offsets = tni_plan_search_offsets(search);
     uint64_t own = 0;
     for (uint32_t i = 0; i < sections->item_count; i++) {
         uint64_t end = offsets[i] + sections->items[i].bytes;
@@ -59,32 +59,33 @@ static void take_offsets(const tni_search *search, const tni_sections *sections,
 }
 
 // First something near the bound, then rounds at the bound. false: out of memory.
-static bool improve(tni_search *search, const tni_sections *sections, tni_block *blocks,
+static bool improve(tni_plan_search *search, const tni_plan_sections *sections, tni_block *blocks,
                     uint64_t *peak)
 {
     uint64_t limit = sections->bound, left = MOST_STEPS;
     uint64_t round_steps = ROUND_STEPS * (uint64_t)sections->item_count;
-    tni_search_answer answer = tni_search_run_relaxed(search, &limit);
-    if (answer == TNI_SEARCH_FOUND)
+    tni_plan_search_answer answer = tni_plan_search_run_relaxed(search, &limit);
+    if (answer == TNI_PLAN_SEARCH_FOUND)
         take_offsets(search, sections, blocks, peak);
-    for (uint32_t round = 0; answer != TNI_SEARCH_NO_MEMORY && answer != TNI_SEARCH_IMPOSSIBLE &&
-                             *peak > sections->bound && left >= round_steps;
+    for (uint32_t round = 0;
+         answer != TNI_PLAN_SEARCH_NO_MEMORY && answer != TNI_PLAN_SEARCH_IMPOSSIBLE &&
+         *peak > sections->bound && left >= round_steps;
          round++) {
         uint64_t steps = round_steps;
-        answer = tni_search_run(search, sections->bound, round, &steps);
-        if (answer == TNI_SEARCH_FOUND)
+        answer = tni_plan_search_run(search, sections->bound, round, &steps);
+        if (answer == TNI_PLAN_SEARCH_FOUND)
             take_offsets(search, sections, blocks, peak);
         left -= round_steps;
         round_steps += round_steps / 16;
     }
-    return answer != TNI_SEARCH_NO_MEMORY;
+    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
 }
 
 // Sets the offsets of all blocks. false: out of memory.
 static bool place(tni_block *blocks, uint32_t count, tni_arena *arena, tni_plan *plan)
 {
-    tni_sections sections;
-    if (!tni_sections_make(blocks, count, arena, &sections))
+    tni_plan_sections sections;
+    if (!tni_plan_sections_make(blocks, count, arena, &sections))
         return false;
     plan->bound_bytes = sections.bound;
     plan->peak_bytes = UINT64_MAX;
@@ -92,9 +93,9 @@ static bool place(tni_block *blocks, uint32_t count, tni_arena *arena, tni_plan 
         return false;
     if (plan->peak_bytes == plan->bound_bytes)
         return true;
-    tni_search *search = tni_search_create(&arena->allocator, &sections);
+    tni_plan_search *search = tni_plan_search_create(&arena->allocator, &sections);
     bool has_memory = search && improve(search, &sections, blocks, &plan->peak_bytes);
-    tni_search_destroy(search);
+    tni_plan_search_destroy(search);
     return has_memory;
 }
 

@@ -18,7 +18,7 @@ enum {
 };
 
 // Items come by first section, so the first that covers a section reaches furthest back.
-static void find_reach(tni_search *s)
+static void find_reach(tni_plan_search *s)
 {
     uint32_t known = 0;
     for (uint32_t i = 0; i < s->sections->item_count; i++) {
@@ -30,7 +30,7 @@ static void find_reach(tni_search *s)
 
 // Full sections come first: above FULL_PERCENT of the bound the weight grows up to that of
 // FULL_DEAD_ENDS dead ends.
-static void weigh_full_sections(tni_search *s)
+static void weigh_full_sections(tni_plan_search *s)
 {
     double bound = (double)s->sections->bound, from = FULL_PERCENT / 100.0;
     for (uint32_t t = 0; t < s->sections->count; t++) {
@@ -40,10 +40,11 @@ static void weigh_full_sections(tni_search *s)
     }
 }
 
-tni_search *tni_search_create(const tn_allocator *allocator, const tni_sections *sections)
+tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
+                                        const tni_plan_sections *sections)
 {
     tn_allocator own = tni_allocator(allocator);
-    tni_search *s = tni_alloc_zeroed(&own, 1, sizeof *s);
+    tni_plan_search *s = tni_alloc_zeroed(&own, 1, sizeof *s);
     if (!s)
         return NULL;
     uint32_t items = sections->item_count, count = sections->count;
@@ -72,11 +73,11 @@ tni_search *tni_search_create(const tn_allocator *allocator, const tni_sections 
         weigh_full_sections(s);
         return s;
     }
-    tni_search_destroy(s);
+    tni_plan_search_destroy(s);
     return NULL;
 }
 
-void tni_search_destroy(tni_search *s)
+void tni_plan_search_destroy(tni_plan_search *s)
 {
     if (!s)
         return;
@@ -88,7 +89,7 @@ void tni_search_destroy(tni_search *s)
     tni_free(&allocator, s);
 }
 
-const uint64_t *tni_search_offsets(const tni_search *s)
+const uint64_t *tni_plan_search_offsets(const tni_plan_search *s)
 {
     return s->offsets;
 }
@@ -132,7 +133,7 @@ static double key_of(const tni_item *item, uint32_t order)
 }
 
 // From the second time on that an order is used its keys are shaken by up to 30 %.
-static bool rank_items(tni_search *s, uint32_t round)
+static bool rank_items(tni_plan_search *s, uint32_t round)
 {
     uint32_t count = s->sections->item_count;
     s->is_longest_first = round == 0;
@@ -155,7 +156,7 @@ static bool rank_items(tni_search *s, uint32_t round)
 // --------------------------------------------------------------------------------------- decisions
 
 // The choice of lowest rank that was not tried yet.
-static uint32_t next_choice(const tni_search *s, const frame *f)
+static uint32_t next_choice(const tni_plan_search *s, const frame *f)
 {
     bool is_any = f->section == TNI_ANY_SECTION;
     uint32_t best = TNP_NONE, best_rank = UINT32_MAX;
@@ -165,7 +166,7 @@ static uint32_t next_choice(const tni_search *s, const frame *f)
             uint32_t end = s->sections->items[i].end;
             if (end <= least_end)
                 break;   // the list goes on with shorter ones
-            if (end > f->run_end || s->rank[i] < f->next_rank || tni_search_is_twin(s, i))
+            if (end > f->run_end || s->rank[i] < f->next_rank || tni_plan_search_is_twin(s, i))
                 continue;
             if (s->rank[i] < best_rank) {
                 best = i;
@@ -181,23 +182,23 @@ static uint32_t next_choice(const tni_search *s, const frame *f)
 typedef enum step { STEPPED, NO_CHOICE, NO_MEMORY } step;
 
 // Takes the next choice of a frame. Its sections are then *out_changed.
-static step take_choice(tni_search *s, frame *f, stretch *out_changed)
+static step take_choice(tni_plan_search *s, frame *f, stretch *out_changed)
 {
     uint32_t item = next_choice(s, f);
     if (item != TNP_NONE) {
         f->next_rank = s->rank[item] + 1;
         *out_changed = (stretch){ s->sections->items[item].first, s->sections->items[item].end };
-        return tni_search_place(s, item, s->floor[f->run_first]) ? STEPPED : NO_MEMORY;
+        return tni_plan_search_place(s, item, s->floor[f->run_first]) ? STEPPED : NO_MEMORY;
     }
     if (!f->may_close)
         return NO_CHOICE;
     f->may_close = false;
     *out_changed = f->section == TNI_ANY_SECTION ? (stretch){ f->run_first, f->run_end }
                                                  : (stretch){ f->section, f->section + 1 };
-    return tni_search_close(s, CLOSED, *out_changed, *out_changed) ? STEPPED : NO_MEMORY;
+    return tni_plan_search_close(s, CLOSED, *out_changed, *out_changed) ? STEPPED : NO_MEMORY;
 }
 
-static bool push_frame(tni_search *s, const open_run *run, uint32_t first)
+static bool push_frame(tni_plan_search *s, const open_run *run, uint32_t first)
 {
     if (!tni_grow(&s->allocator, &s->frames, &s->frame_capacity, s->frame_count + 1,
                   sizeof *s->frames))
@@ -224,7 +225,7 @@ static stretch join(stretch a, stretch b)
     return (stretch){ a.first < b.first ? a.first : b.first, a.end > b.end ? a.end : b.end };
 }
 
-static stretch sections_of(const tni_search *s, const change *c)
+static stretch sections_of(const tni_plan_search *s, const change *c)
 {
     if (c->kind != PLACED)
         return (stretch){ c->a, c->b };
@@ -233,7 +234,7 @@ static stretch sections_of(const tni_search *s, const change *c)
 
 // The latest frame whose choice touches the sections of *conflict, which grows by what those depend
 // on; NULL: none does.
-static frame *find_culprit(tni_search *s, stretch *conflict)
+static frame *find_culprit(tni_plan_search *s, stretch *conflict)
 {
     uint32_t f = s->frame_count;
     for (uint32_t c = s->change_count; c-- > 0;) {
@@ -249,21 +250,21 @@ static frame *find_culprit(tni_search *s, stretch *conflict)
     return NULL;
 }
 
-static void add_weight(tni_search *s, uint32_t section)
+static void add_weight(tni_plan_search *s, uint32_t section)
 {
     if (section < s->sections->count && s->weight[section] < UINT32_MAX / 2)
         s->weight[section] += WEIGHT;
 }
 
 // Back to a frame that has a choice left, and takes it. NO_CHOICE: there is none.
-static step jump_back(tni_search *s, stretch conflict, stretch *out_changed)
+static step jump_back(tni_plan_search *s, stretch conflict, stretch *out_changed)
 {
     for (;;) {
         frame *f = find_culprit(s, &conflict);
         if (!f)
             return NO_CHOICE;
         s->frame_count = (uint32_t)(f - s->frames) + 1;
-        tni_search_undo(s, f->change_mark, f->run_mark);
+        tni_plan_search_undo(s, f->change_mark, f->run_mark);
         f->conflict = join(f->conflict, conflict);
         step taken = take_choice(s, f, out_changed);
         if (taken != NO_CHOICE)
@@ -275,10 +276,10 @@ static step jump_back(tni_search *s, stretch conflict, stretch *out_changed)
 }
 
 // One decision. *changed: what the one before changed.
-static step decide(tni_search *s, stretch *changed, bool *out_is_dead_end)
+static step decide(tni_plan_search *s, stretch *changed, bool *out_is_dead_end)
 {
     stretch conflict;
-    tni_look look = tni_search_look(s, *changed, &conflict);
+    look_answer look = tni_plan_search_look(s, *changed, &conflict);
     *out_is_dead_end = look == LOOK_DEAD_END;
     if (look == LOOK_NO_MEMORY)
         return NO_MEMORY;
@@ -287,50 +288,51 @@ static step decide(tni_search *s, stretch *changed, bool *out_is_dead_end)
         return jump_back(s, conflict, changed);
     }
     uint32_t first = 0;
-    const open_run *run = tni_search_best_run(s, &first);
+    const open_run *run = tni_plan_search_best_run(s, &first);
     if (!run)
         return STEPPED;
     return push_frame(s, run, first) ? take_choice(s, &s->frames[s->frame_count - 1], changed)
                                      : NO_MEMORY;
 }
 
-static tni_search_answer no_more(step last)
+static tni_plan_search_answer no_more(step last)
 {
-    return last == NO_MEMORY ? TNI_SEARCH_NO_MEMORY : TNI_SEARCH_IMPOSSIBLE;
+    return last == NO_MEMORY ? TNI_PLAN_SEARCH_NO_MEMORY : TNI_PLAN_SEARCH_IMPOSSIBLE;
 }
 
-tni_search_answer tni_search_run(tni_search *s, uint64_t limit, uint32_t round, uint64_t *steps)
+tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, uint32_t round,
+                                           uint64_t *steps)
 {
     if (limit < s->sections->bound)
-        return TNI_SEARCH_IMPOSSIBLE;
+        return TNI_PLAN_SEARCH_IMPOSSIBLE;
     if (!rank_items(s, round))
-        return TNI_SEARCH_NO_MEMORY;
-    tni_search_reset(s, limit);
+        return TNI_PLAN_SEARCH_NO_MEMORY;
+    tni_plan_search_reset(s, limit);
     stretch changed = { 0, s->sections->count };
     while (s->unplaced) {
         bool is_dead_end;
         if (*steps == 0)
-            return TNI_SEARCH_GAVE_UP;
+            return TNI_PLAN_SEARCH_GAVE_UP;
         --*steps;
         step last = decide(s, &changed, &is_dead_end);
         if (last != STEPPED)
             return no_more(last);
     }
-    return TNI_SEARCH_FOUND;
+    return TNI_PLAN_SEARCH_FOUND;
 }
 
-tni_search_answer tni_search_run_relaxed(tni_search *s, uint64_t *limit)
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit)
 {
     if (!rank_items(s, 0))
-        return TNI_SEARCH_NO_MEMORY;
-    tni_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
+        return TNI_PLAN_SEARCH_NO_MEMORY;
+    tni_plan_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
     stretch changed = { 0, s->sections->count };
     uint32_t dead_ends = 0;
     while (s->unplaced) {
         bool is_dead_end;
         step last = decide(s, &changed, &is_dead_end);
         if (last == NO_MEMORY)
-            return TNI_SEARCH_NO_MEMORY;
+            return TNI_PLAN_SEARCH_NO_MEMORY;
         dead_ends += is_dead_end;
         if (dead_ends <= RELAX_DEAD_ENDS && last == STEPPED)
             continue;
@@ -338,10 +340,10 @@ tni_search_answer tni_search_run_relaxed(tni_search *s, uint64_t *limit)
         uint64_t more = s->limit / RELAX_PARTS + 1;
         s->limit = s->limit > UINT64_MAX - more ? UINT64_MAX : s->limit + more;
         if (last == NO_CHOICE) {
-            tni_search_reset(s, s->limit);
+            tni_plan_search_reset(s, s->limit);
             changed = (stretch){ 0, s->sections->count };
         }
     }
     *limit = s->limit;
-    return TNI_SEARCH_FOUND;
+    return TNI_PLAN_SEARCH_FOUND;
 }

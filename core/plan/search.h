@@ -35,28 +35,30 @@
 
 #include "plan/sections.h"
 
-typedef enum tni_search_answer {
-    TNI_SEARCH_FOUND,        // offsets are set
-    TNI_SEARCH_IMPOSSIBLE,   // every packing below the limit was ruled out
-    TNI_SEARCH_GAVE_UP,      // the steps ran out
-    TNI_SEARCH_NO_MEMORY
-} tni_search_answer;
+typedef enum tni_plan_search_answer {
+    TNI_PLAN_SEARCH_FOUND,        // offsets are set
+    TNI_PLAN_SEARCH_IMPOSSIBLE,   // every packing below the limit was ruled out
+    TNI_PLAN_SEARCH_GAVE_UP,      // the steps ran out
+    TNI_PLAN_SEARCH_NO_MEMORY
+} tni_plan_search_answer;
 
-typedef struct tni_search tni_search;
+typedef struct tni_plan_search tni_plan_search;
 
-// `items` are sorted (tni_sections_make). Everything comes from `allocator`; NULL: no memory.
-tni_search *tni_search_create(const tn_allocator *allocator, const tni_sections *sections);
-void tni_search_destroy(tni_search *search);   // NULL is fine
+// `items` are sorted (tni_plan_sections_make). Everything comes from `allocator`; NULL: no memory.
+tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
+                                        const tni_plan_sections *sections);
+void tni_plan_search_destroy(tni_plan_search *search);   // NULL is fine
 
 // Searches from the start, for `steps` decisions at most, which come off *steps; weights are kept
 // from call to call, and `round` chooses the order in which blocks are tried.
-tni_search_answer tni_search_run(tni_search *search, uint64_t limit, uint32_t round,
-                                 uint64_t *steps);
+tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t limit, uint32_t round,
+                                           uint64_t *steps);
 
 // As above but always finds something: after some dead ends the limit is raised a little.
 // *limit is then what it ended at.
-tni_search_answer tni_search_run_relaxed(tni_search *search, uint64_t *limit);
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit);
 
-const uint64_t *tni_search_offsets(const tni_search *search);   // by item, of the latest FOUND
+const uint64_t *
+tni_plan_search_offsets(const tni_plan_search *search);   // by item, of the latest FOUND
 
 #endif

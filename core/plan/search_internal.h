@@ -54,10 +54,10 @@ typedef struct frame {
     stretch conflict;     // sections that the dead ends below depend on
 } frame;
 
-struct tni_search {
+struct tni_plan_search {
     tn_allocator allocator;
     tni_arena arena;   // the arrays whose size is known
-    const tni_sections *sections;
+    const tni_plan_sections *sections;
     uint64_t limit;
     uint64_t ample;         // a slack above this needs no thought
     uint32_t slack_shift;   // makes a slack fit 32 bits
@@ -88,18 +88,20 @@ struct tni_search {
     uint32_t frame_count, frame_capacity;
 };
 
-typedef enum tni_look { LOOK_FINE, LOOK_DEAD_END, LOOK_NO_MEMORY } tni_look;
+typedef enum look_answer { LOOK_FINE, LOOK_DEAD_END, LOOK_NO_MEMORY } look_answer;
 
 // ------------------------------------------------------------------------------------------- state
 
-void tni_search_reset(tni_search *search, uint64_t limit);
-bool tni_search_place(tni_search *search, uint32_t item, uint64_t height);
-bool tni_search_close(tni_search *search, change_kind kind, stretch sections, stretch reason);
-bool tni_search_raise(tni_search *search, stretch sections, uint64_t height);
-bool tni_search_set_run(tni_search *search, uint32_t at, const open_run *run);   // NULL: none
-void tni_search_undo(tni_search *search, uint32_t change_mark, uint32_t run_mark);
+void tni_plan_search_reset(tni_plan_search *search, uint64_t limit);
+bool tni_plan_search_place(tni_plan_search *search, uint32_t item, uint64_t height);
+bool tni_plan_search_close(tni_plan_search *search, change_kind kind, stretch sections,
+                           stretch reason);
+bool tni_plan_search_raise(tni_plan_search *search, stretch sections, uint64_t height);
+bool tni_plan_search_set_run(tni_plan_search *search, uint32_t at,
+                             const open_run *run);   // NULL: none
+void tni_plan_search_undo(tni_plan_search *search, uint32_t change_mark, uint32_t run_mark);
 
-static inline uint64_t tni_search_wall(const tni_search *search, uint32_t section)
+static inline uint64_t tni_plan_search_wall(const tni_plan_search *search, uint32_t section)
 {
     return section < search->sections->count ? search->floor[section] : TNI_NO_WALL;
 }
@@ -110,7 +112,7 @@ static inline stretch stretch_around(stretch s)
 }
 
 // An item just like the one before it in its list need not be tried beside that.
-static inline bool tni_search_is_twin(const tni_search *search, uint32_t item)
+static inline bool tni_plan_search_is_twin(const tni_plan_search *search, uint32_t item)
 {
     uint32_t other = search->previous[item];
     if (other == TNP_NONE)
@@ -124,9 +126,9 @@ static inline bool tni_search_is_twin(const tni_search *search, uint32_t item)
 // Looks again at every valley that a change of these sections touches: closes what nothing fits
 // on, raises what is closed, notes the best section of each open run. A dead end tells what it
 // depends on.
-tni_look tni_search_look(tni_search *search, stretch changed, stretch *out_conflict);
+look_answer tni_plan_search_look(tni_plan_search *search, stretch changed, stretch *out_conflict);
 
 // The run to decide about; NULL: nothing is left to place.
-const open_run *tni_search_best_run(const tni_search *search, uint32_t *out_first);
+const open_run *tni_plan_search_best_run(const tni_plan_search *search, uint32_t *out_first);
 
 #endif

@@ -19,22 +19,22 @@ typedef struct choices {
     uint64_t least_bytes;   // of the items found; TNI_NO_WALL: none
 } choices;
 
-static valley plateau_at(const tni_search *s, uint32_t section)
+static valley plateau_at(const tni_plan_search *s, uint32_t section)
 {
     valley v = { .at = { section, section + 1 }, .height = s->floor[section] };
-    while (v.at.first && tni_search_wall(s, v.at.first - 1) == v.height)
+    while (v.at.first && tni_plan_search_wall(s, v.at.first - 1) == v.height)
         v.at.first--;
-    while (tni_search_wall(s, v.at.end) == v.height)
+    while (tni_plan_search_wall(s, v.at.end) == v.height)
         v.at.end++;
-    uint64_t left = v.at.first ? tni_search_wall(s, v.at.first - 1) : TNI_NO_WALL;
-    uint64_t right = tni_search_wall(s, v.at.end);
+    uint64_t left = v.at.first ? tni_plan_search_wall(s, v.at.first - 1) : TNI_NO_WALL;
+    uint64_t right = tni_plan_search_wall(s, v.at.end);
     v.wall = left < right ? left : right;
     return v;
 }
 
 // Leaves in s->difference, from the part's first section on, by how much the number of choices
 // changes at each section.
-static choices find_choices(tni_search *s, stretch run, stretch part)
+static choices find_choices(tni_plan_search *s, stretch run, stretch part)
 {
     choices found = { run, part, TNI_NO_WALL };
     uint32_t first = s->reach[part.first] > run.first ? s->reach[part.first] : run.first;
@@ -48,7 +48,7 @@ static choices find_choices(tni_search *s, stretch run, stretch part)
             if (it->end > run.end)
                 continue;
             found.least_bytes = it->bytes < found.least_bytes ? it->bytes : found.least_bytes;
-            if (tni_search_is_twin(s, i))
+            if (tni_plan_search_is_twin(s, i))
                 continue;
             s->difference[begin]++;
             if (it->end < part.end)
@@ -58,7 +58,7 @@ static choices find_choices(tni_search *s, stretch run, stretch part)
     return found;
 }
 
-static uint64_t slack(const tni_search *s, uint32_t section)
+static uint64_t slack(const tni_plan_search *s, uint32_t section)
 {
     uint64_t top = s->floor[section] + s->rest[section];
     return top < s->limit ? s->limit - top : 0;
@@ -71,13 +71,13 @@ static uint64_t least_raise(const valley *v, const choices *c)
     return to_wall < c->least_bytes ? to_wall : c->least_bytes;
 }
 
-static bool may_close(const tni_search *s, const valley *v, const choices *c, uint32_t section)
+static bool may_close(const tni_plan_search *s, const valley *v, const choices *c, uint32_t section)
 {
     uint64_t raise = least_raise(v, c);
     return raise != TNI_NO_WALL && raise <= slack(s, section);
 }
 
-static uint64_t score(const tni_search *s, uint32_t section, uint32_t choice_count)
+static uint64_t score(const tni_plan_search *s, uint32_t section, uint32_t choice_count)
 {
     uint64_t by_choices = ((uint64_t)(choice_count - 1) << 20) / (16 + s->weight[section]);
     if (by_choices > UINT32_MAX - 1)
@@ -86,7 +86,7 @@ static uint64_t score(const tni_search *s, uint32_t section, uint32_t choice_cou
 }
 
 // Notes the run with its best section. Sections without a choice are dead ends.
-static tni_look note_run(tni_search *s, const valley *v, const choices *c)
+static look_answer note_run(tni_plan_search *s, const valley *v, const choices *c)
 {
     open_run best = { .score = TNI_NO_SCORE };
     uint32_t count = 0;
@@ -99,11 +99,11 @@ static tni_look note_run(tni_search *s, const valley *v, const choices *c)
         if (own < best.score)
             best = (open_run){ c->run.end, t, v->at, own, closes };
     }
-    return tni_search_set_run(s, c->run.first, &best) ? LOOK_FINE : LOOK_NO_MEMORY;
+    return tni_plan_search_set_run(s, c->run.first, &best) ? LOOK_FINE : LOOK_NO_MEMORY;
 }
 
 // The section with the most still to be placed on.
-static uint32_t fullest(const tni_search *s, stretch run)
+static uint32_t fullest(const tni_plan_search *s, stretch run)
 {
     uint32_t most = run.first;
     for (uint32_t t = run.first + 1; t < run.end; t++)
@@ -113,17 +113,17 @@ static uint32_t fullest(const tni_search *s, stretch run)
 }
 
 // Whether there is so much room above that any choice will do.
-static bool is_ample(const tni_search *s, uint32_t section)
+static bool is_ample(const tni_plan_search *s, uint32_t section)
 {
     return slack(s, section) > s->ample;
 }
 
 // Wide ones come first: what they fall into is quicker to look at.
-static tni_look note_ample_run(tni_search *s, const valley *v, stretch run)
+static look_answer note_ample_run(tni_plan_search *s, const valley *v, stretch run)
 {
     open_run whole = { run.end, TNI_ANY_SECTION, v->at, TNI_NO_SCORE - 1 - (run.end - run.first),
                        true };
-    return tni_search_set_run(s, run.first, &whole) ? LOOK_FINE : LOOK_NO_MEMORY;
+    return tni_plan_search_set_run(s, run.first, &whole) ? LOOK_FINE : LOOK_NO_MEMORY;
 }
 
 static stretch part_around(stretch run, uint32_t section)
@@ -135,7 +135,7 @@ static stretch part_around(stretch run, uint32_t section)
 }
 
 // Closes the sections of an open run that nothing covers, and notes the runs between them.
-static tni_look look_at_run(tni_search *s, const valley *v, stretch run)
+static look_answer look_at_run(tni_plan_search *s, const valley *v, stretch run)
 {
     uint32_t most = fullest(s, run);
     if (is_ample(s, most))
@@ -154,7 +154,7 @@ static tni_look look_at_run(tni_search *s, const valley *v, stretch run)
         while (empty.end < part.end && s->difference[empty.end] == 0 &&
                may_close(s, v, &all, empty.end))
             empty.end++;
-        if (!tni_search_close(s, MUST_CLOSE, empty, stretch_around(v->at)))
+        if (!tni_plan_search_close(s, MUST_CLOSE, empty, stretch_around(v->at)))
             return LOOK_NO_MEMORY;
         t = empty.end - 1;
         is_whole = false;
@@ -168,7 +168,7 @@ static tni_look look_at_run(tni_search *s, const valley *v, stretch run)
         while (open.end < run.end && !s->is_closed[open.end])
             open.end++;
         most = fullest(s, open);
-        tni_look look;
+        look_answer look;
         if (is_ample(s, most)) {
             look = note_ample_run(s, v, open);
         } else {
@@ -183,7 +183,7 @@ static tni_look look_at_run(tni_search *s, const valley *v, stretch run)
 }
 
 // Whether an unplaced item would have fitted below the raised floor.
-static bool buries_room(const tni_search *s, const valley *v)
+static bool buries_room(const tni_plan_search *s, const valley *v)
 {
     for (uint32_t t = v->at.first; t < v->at.end; t++)
         for (uint32_t i = s->head[t]; i != TNP_NONE; i = s->next[i])
@@ -193,7 +193,7 @@ static bool buries_room(const tni_search *s, const valley *v)
     return false;
 }
 
-static tni_look raise_valley(tni_search *s, const valley *v)
+static look_answer raise_valley(tni_plan_search *s, const valley *v)
 {
     if (v->wall == TNI_NO_WALL)
         return LOOK_DEAD_END;
@@ -202,10 +202,10 @@ static tni_look raise_valley(tni_search *s, const valley *v)
             return LOOK_DEAD_END;
     if (buries_room(s, v))
         return LOOK_DEAD_END;
-    return tni_search_raise(s, v->at, v->wall) ? LOOK_FINE : LOOK_NO_MEMORY;
+    return tni_plan_search_raise(s, v->at, v->wall) ? LOOK_FINE : LOOK_NO_MEMORY;
 }
 
-static tni_look look_at_valley(tni_search *s, const valley *v, bool *out_is_closed)
+static look_answer look_at_valley(tni_plan_search *s, const valley *v, bool *out_is_closed)
 {
     for (uint32_t t = v->at.first; t < v->at.end; t++) {
         if (s->is_closed[t])
@@ -213,7 +213,7 @@ static tni_look look_at_valley(tni_search *s, const valley *v, bool *out_is_clos
         stretch run = { t, t + 1 };
         while (run.end < v->at.end && !s->is_closed[run.end])
             run.end++;
-        tni_look look = look_at_run(s, v, run);
+        look_answer look = look_at_run(s, v, run);
         if (look != LOOK_FINE)
             return look;
         t = run.end;
@@ -222,24 +222,25 @@ static tni_look look_at_valley(tni_search *s, const valley *v, bool *out_is_clos
     return LOOK_FINE;
 }
 
-static bool forget_runs(tni_search *s, stretch sections)
+static bool forget_runs(tni_plan_search *s, stretch sections)
 {
     const bool *at = s->is_run + sections.first, *end = s->is_run + sections.end;
     while ((at = memchr(at, true, (size_t)(end - at))))
-        if (!tni_search_set_run(s, (uint32_t)(at++ - s->is_run), NULL))
+        if (!tni_plan_search_set_run(s, (uint32_t)(at++ - s->is_run), NULL))
             return false;
     return true;
 }
 
 // Whether a plateau that reaches over this section cannot be a valley, as far as its neighbour
 // sections tell.
-static bool is_no_valley(const tni_search *s, uint32_t section)
+static bool is_no_valley(const tni_plan_search *s, uint32_t section)
 {
     uint64_t height = s->floor[section];
-    return (section && s->floor[section - 1] < height) || tni_search_wall(s, section + 1) < height;
+    return (section && s->floor[section - 1] < height) ||
+           tni_plan_search_wall(s, section + 1) < height;
 }
 
-tni_look tni_search_look(tni_search *s, stretch changed, stretch *out_conflict)
+look_answer tni_plan_search_look(tni_plan_search *s, stretch changed, stretch *out_conflict)
 {
     if (!forget_runs(s, changed))
         return LOOK_NO_MEMORY;
@@ -256,7 +257,7 @@ tni_look tni_search_look(tni_search *s, stretch changed, stretch *out_conflict)
         if (v.height < v.wall) {
             if (!forget_runs(s, v.at))
                 return LOOK_NO_MEMORY;
-            tni_look look = look_at_valley(s, &v, &is_closed);
+            look_answer look = look_at_valley(s, &v, &is_closed);
             if (look == LOOK_FINE && is_closed)
                 look = raise_valley(s, &v);
             if (look != LOOK_FINE) {

@@ -8,7 +8,7 @@ enum {
     AMPLE_PART = 16   // of the limit
 };
 
-static bool note(tni_search *s, change what)
+static bool note(tni_plan_search *s, change what)
 {
     if (!tni_grow(&s->allocator, &s->changes, &s->change_capacity, s->change_count + 1,
                   sizeof *s->changes))
@@ -19,7 +19,7 @@ static bool note(tni_search *s, change what)
 
 // Lists keep the order of the items. Items leave and come back last out, first in, so what an item
 // knew of its neighbours when it left is right when it comes back.
-static void leave_list(tni_search *s, uint32_t item)
+static void leave_list(tni_plan_search *s, uint32_t item)
 {
     uint32_t next = s->next[item], previous = s->previous[item];
     if (previous == TNP_NONE)
@@ -30,7 +30,7 @@ static void leave_list(tni_search *s, uint32_t item)
         s->previous[next] = previous;
 }
 
-static void rejoin_list(tni_search *s, uint32_t item)
+static void rejoin_list(tni_plan_search *s, uint32_t item)
 {
     uint32_t next = s->next[item], previous = s->previous[item];
     if (previous == TNP_NONE)
@@ -41,7 +41,7 @@ static void rejoin_list(tni_search *s, uint32_t item)
         s->previous[next] = item;
 }
 
-bool tni_search_place(tni_search *s, uint32_t item, uint64_t height)
+bool tni_plan_search_place(tni_plan_search *s, uint32_t item, uint64_t height)
 {
     const tni_item *it = &s->sections->items[item];
     if (!note(s, (change){ .kind = PLACED, .a = item }))
@@ -56,7 +56,7 @@ bool tni_search_place(tni_search *s, uint32_t item, uint64_t height)
     return true;
 }
 
-bool tni_search_close(tni_search *s, change_kind kind, stretch sections, stretch reason)
+bool tni_plan_search_close(tni_plan_search *s, change_kind kind, stretch sections, stretch reason)
 {
     if (!note(s, (change){ kind, sections.first, sections.end, reason, 0 }))
         return false;
@@ -64,7 +64,7 @@ bool tni_search_close(tni_search *s, change_kind kind, stretch sections, stretch
     return true;
 }
 
-bool tni_search_raise(tni_search *s, stretch sections, uint64_t height)
+bool tni_plan_search_raise(tni_plan_search *s, stretch sections, uint64_t height)
 {
     if (!note(s, (change){ RAISED, sections.first, sections.end, stretch_around(sections),
                            s->floor[sections.first] }))
@@ -75,7 +75,7 @@ bool tni_search_raise(tni_search *s, stretch sections, uint64_t height)
     return true;
 }
 
-static void undo_change(tni_search *s, const change *c)
+static void undo_change(tni_plan_search *s, const change *c)
 {
     switch (c->kind) {
     case PLACED: {
@@ -100,12 +100,12 @@ static void undo_change(tni_search *s, const change *c)
     }
 }
 
-static bool comes_before(const tni_search *s, uint32_t a, uint32_t b)
+static bool comes_before(const tni_plan_search *s, uint32_t a, uint32_t b)
 {
     return s->runs[a].score < s->runs[b].score || (s->runs[a].score == s->runs[b].score && a < b);
 }
 
-static void play_up(tni_search *s, uint32_t at)
+static void play_up(tni_plan_search *s, uint32_t at)
 {
     for (uint32_t node = (s->leaves + at) / 2; node; node /= 2) {
         uint32_t left = s->tree[2 * node], right = s->tree[2 * node + 1];
@@ -113,7 +113,7 @@ static void play_up(tni_search *s, uint32_t at)
     }
 }
 
-bool tni_search_set_run(tni_search *s, uint32_t at, const open_run *run)
+bool tni_plan_search_set_run(tni_plan_search *s, uint32_t at, const open_run *run)
 {
     if (!run && !s->is_run[at])
         return true;
@@ -127,7 +127,7 @@ bool tni_search_set_run(tni_search *s, uint32_t at, const open_run *run)
     return true;
 }
 
-void tni_search_undo(tni_search *s, uint32_t change_mark, uint32_t run_mark)
+void tni_plan_search_undo(tni_plan_search *s, uint32_t change_mark, uint32_t run_mark)
 {
     while (s->change_count > change_mark)
         undo_change(s, &s->changes[--s->change_count]);
@@ -139,9 +139,9 @@ void tni_search_undo(tni_search *s, uint32_t change_mark, uint32_t run_mark)
     }
 }
 
-void tni_search_reset(tni_search *s, uint64_t limit)
+void tni_plan_search_reset(tni_plan_search *s, uint64_t limit)
 {
-    const tni_sections *in = s->sections;
+    const tni_plan_sections *in = s->sections;
     s->limit = limit;
     s->ample = limit / AMPLE_PART;
     s->slack_shift = 0;
@@ -170,7 +170,7 @@ void tni_search_reset(tni_search *s, uint64_t limit)
         s->tree[node] = s->tree[2 * node];
 }
 
-const open_run *tni_search_best_run(const tni_search *s, uint32_t *out_first)
+const open_run *tni_plan_search_best_run(const tni_plan_search *s, uint32_t *out_first)
 {
     if (s->unplaced == 0)
         return NULL;

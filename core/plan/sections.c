@@ -48,7 +48,7 @@ static uint32_t cut(const end_point *points, size_t count, uint32_t *first, uint
     return sections;
 }
 
-static void sum_live(tni_sections *out)
+static void sum_live(tni_plan_sections *out)
 {
     // Sums up and down wrap as unsigned numbers do, and come out right: no sum is negative.
     for (uint32_t i = 0; i < out->item_count; i++) {
@@ -61,12 +61,13 @@ static void sum_live(tni_sections *out)
     }
 }
 
-bool tni_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena, tni_sections *out)
+bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
+                            tni_plan_sections *out)
 {
     end_point *points = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *points);
     uint32_t *first = tni_arena_take_array(arena, count, sizeof *first);
     uint32_t *end = tni_arena_take_array(arena, count, sizeof *end);
-    *out = (tni_sections){ .items = tni_arena_take_array(arena, count, sizeof *out->items) };
+    *out = (tni_plan_sections){ .items = tni_arena_take_array(arena, count, sizeof *out->items) };
     if (!points || !first || !end || !out->items)
         return false;
     size_t point_count = 0;

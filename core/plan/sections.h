@@ -14,16 +14,16 @@ typedef struct tni_item {
     uint64_t bytes;        // not 0
 } tni_item;
 
-typedef struct tni_sections {
+typedef struct tni_plan_sections {
     tni_item *items;   // by first section; of those the longest first, then the largest
     uint32_t item_count;
     uint32_t count;
     uint64_t *live;   // by section: sum of bytes
     uint64_t bound;   // the largest of them
-} tni_sections;
+} tni_plan_sections;
 
 // Blocks of no bytes become no item. false: no memory.
-bool tni_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
-                       tni_sections *out);
+bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
+                            tni_plan_sections *out);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct judging {
     const tni_schedule_request *request;
     tni_schedule *schedule;   // made of it: the answers to the given graph, the decomposed one
     tni_arena *arena;         // until the decision is made
-    tni_ops *into;            // by node of the given graph
+    tni_composites *into;     // by node of the given graph
     uint64_t preferred;       // places that are no CPUs
     uint64_t *takes;          // by node: places with a claim on it
     uint64_t *may;            // by node: places where all bytes that stay somewhere can be
@@ -48,7 +48,7 @@ static uint64_t *take_takers(tni_arena *arena, const tn_graph *graph, const tni_
 static bool is_open_question(const judging *j, uint32_t node)
 {
     const tn_graph *graph = j->request->graph;
-    return !(j->takes[node] & j->preferred) && tni_composite(graph, &graph->nodes[node]);
+    return !(j->takes[node] & j->preferred) && tni_composites_of(graph, &graph->nodes[node]);
 }
 
 // States, and what is written through, stay where every node that touches them can run: nodes that
@@ -87,7 +87,7 @@ static bool find_candidates(judging *j)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         bool is_refused = is_open_question(j, n) && (j->preferred & j->may[n]);
         if (is_refused || !(j->takes[n] & j->may[n]))
-            j->into[n] = tni_composite(graph, &graph->nodes[n]);
+            j->into[n] = tni_composites_of(graph, &graph->nodes[n]);
         any |= j->into[n] != 0;
     }
     return any;
@@ -109,7 +109,7 @@ static void find_open_places(judging *j, const uint64_t *takes)
         j->is_hopeless[n] = false;
     }
     for (uint32_t m = 0; m < made->node_count; m++) {
-        if (tni_composite(made, &made->nodes[m]))
+        if (tni_composites_of(made, &made->nodes[m]))
             continue;
         j->open[made->nodes[m].origin] &= takes[m];
         j->is_hopeless[made->nodes[m].origin] |= takes[m] == 0;
@@ -132,7 +132,7 @@ static bool judge(judging *j, const uint64_t *takes)
     for (uint32_t m = 0; m < made->node_count; m++) {
         uint32_t n = made->nodes[m].origin;
         uint64_t target = target_of(j, n);
-        tni_ops deeper = tni_composite(made, &made->nodes[m]);
+        tni_composites deeper = tni_composites_of(made, &made->nodes[m]);
         bool is_taken = target ? (takes[m] & target) != 0 : takes[m] != 0;
         if (!j->into[n] || is_taken || !deeper || (j->into[n] & deeper))
             continue;
@@ -144,7 +144,7 @@ static bool judge(judging *j, const uint64_t *takes)
 
 static bool is_any_left(const judging *j)
 {
-    tni_ops all = 0;
+    tni_composites all = 0;
     for (uint32_t n = 0; n < j->request->graph->node_count; n++)
         all |= j->into[n];
     return all != 0;

@@ -108,7 +108,7 @@ typedef struct tni_schedule {
     const tn_graph *given;
     const tn_graph *graph;        // what is scheduled: the given one, or own_graph
     tn_graph *own_graph;          // in which composites are decomposed; NULL = none is
-    tni_ops *decomposed;          // by node of the given one: what its set was; 0 = it is whole
+    tni_composites *decomposed;   // by node of the given one: what its set was; 0 = it is whole
     tni_answers given_answers;    // to the given graph
     tni_answers own_answers;      // to own_graph
     const tni_answers *answers;   // to graph: the claims that units point into

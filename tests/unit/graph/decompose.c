@@ -16,11 +16,11 @@
 #include "graph_test.h"
 #include "interpret.h"
 
-static tn_graph *decompose(const tn_graph *graph, tni_ops ops)
+static tn_graph *decompose(const tn_graph *graph, tni_composites ops)
 {
     tn_graph *made = NULL;
     tn_error err = { 0 };
-    tni_ops *into = calloc(graph->node_count + 1, sizeof *into);
+    tni_composites *into = calloc(graph->node_count + 1, sizeof *into);
     for (uint32_t n = 0; n < graph->node_count; n++)
         into[n] = ops;
     if (tni_graph_decompose(graph, into, NULL, &made, &err) != TN_OK)
@@ -68,7 +68,7 @@ static void check_graph(const composite *c, const tn_graph *before, const tn_gra
         if (is_of_it != begins_with(node->name, "it"))
             fail_msg("%s: '%s' comes from '%s'", c->says, node->name,
                      before->nodes[node->origin].name);
-        if (node->op == c->op || (is_whole && tni_composite(after, node)))
+        if (node->op == c->op || (is_whole && tni_composites_of(after, node)))
             fail_msg("%s: %s '%s' is left", c->says, tni_op_find(node->op)->name, node->name);
     }
 }
@@ -83,8 +83,8 @@ static void all_variants_give_what_the_composite_gives(void **state)
               *got = calloc(made.elements, sizeof *got);
         run(&made, made.graph, want);
         uint32_t it = test_node(made.graph, made.result);
-        const tni_ops sets[] = { tni_composite(made.graph, &made.graph->nodes[it]),
-                                 TNI_ALL_COMPOSITES };
+        const tni_composites sets[] = { tni_composites_of(made.graph, &made.graph->nodes[it]),
+                                        TNI_ALL_COMPOSITES };
         for (unsigned s = 0; s < TN_COUNT_OF(sets); s++) {
             tn_graph *simple = decompose(made.graph, sets[s]);
             check_graph(c, made.graph, simple, s == 1);
@@ -264,7 +264,7 @@ static void some_are_left_whole(void **state)
             in[count] = test_value(graph, (char[]){ (char)('a' + count), 0 }, cases[i].in[count]);
         tn_value out = tn_graph_op(graph, cases[i].op, "it", in, count, cases[i].attr);
         test_finish(graph, out);
-        if (tni_composite(graph, &graph->nodes[test_node(graph, out)]))
+        if (tni_composites_of(graph, &graph->nodes[test_node(graph, out)]))
             fail_msg("%s: it is decomposed", cases[i].says);
         tn_graph *same = decompose(graph, TNI_ALL_COMPOSITES);
         assert_int_equal(same->fingerprint, graph->fingerprint);
@@ -328,7 +328,7 @@ static tn_status decompose_with(const tn_allocator *allocator, void *context)
     const tn_graph *graph = context;
     tn_graph *made = NULL;
     tn_error err = { 0 };
-    tni_ops into[8];
+    tni_composites into[8];
     for (int i = 0; i < 8; i++)
         into[i] = TNI_ALL_COMPOSITES;
     tn_status status = tni_graph_decompose(graph, into, allocator, &made, &err);

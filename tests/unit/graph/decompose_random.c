@@ -241,11 +241,11 @@ static void what_has_a_shape_has_a_decomposition(void **state)
         tn_graph_output(r.graph, "out", it);
         if (tn_graph_finish(r.graph, &err) == TN_OK) {
             uint32_t node = test_node(r.graph, it);
-            tni_ops into[16] = { 0 };
+            tni_composites into[16] = { 0 };
             into[node] = TNI_ALL_COMPOSITES;
             if (tni_graph_decompose(r.graph, into, NULL, &simple, &err) != TN_OK)
                 fail_msg("graph %u: %s", i, err.text);
-            decomposed += tni_composite(r.graph, &r.graph->nodes[node]) != 0;
+            decomposed += tni_composites_of(r.graph, &r.graph->nodes[node]) != 0;
             compare(i, r.graph, simple, it.index, r.graph->nodes[node].op);
             tn_graph_destroy(simple);
         }

@@ -21,28 +21,28 @@ static uint32_t next_random(uint32_t *seed)
 
 typedef struct rig {
     tni_arena arena;
-    tni_sections sections;
-    tni_search *search;
+    tni_plan_sections sections;
+    tni_plan_search *search;
 } rig;
 
 static void make_rig(rig *r, const tni_block *blocks, uint32_t count)
 {
     tni_arena_init(&r->arena, NULL);
-    assert_true(tni_sections_make(blocks, count, &r->arena, &r->sections));
-    r->search = tni_search_create(NULL, &r->sections);
+    assert_true(tni_plan_sections_make(blocks, count, &r->arena, &r->sections));
+    r->search = tni_plan_search_create(NULL, &r->sections);
     assert_non_null(r->search);
 }
 
 static void finish_rig(rig *r)
 {
-    tni_search_destroy(r->search);
+    tni_plan_search_destroy(r->search);
     tni_arena_finish(&r->arena);
 }
 
 // By the blocks' own steps, not by the sections that the search used.
 static void need_valid(const rig *r, const tni_block *blocks, uint64_t limit)
 {
-    const uint64_t *offsets = tni_search_offsets(r->search);
+    const uint64_t *offsets = tni_plan_search_offsets(r->search);
     for (uint32_t i = 0; i < r->sections.item_count; i++) {
         const tni_block *x = &blocks[r->sections.items[i].block];
         assert_true(offsets[i] + x->bytes <= limit);
@@ -58,14 +58,14 @@ static void need_valid(const rig *r, const tni_block *blocks, uint64_t limit)
     }
 }
 
-static tni_search_answer search(rig *r, uint64_t limit, uint64_t steps)
+static tni_plan_search_answer search(rig *r, uint64_t limit, uint64_t steps)
 {
-    tni_search_answer answer = TNI_SEARCH_GAVE_UP;
-    for (uint32_t round = 0; answer == TNI_SEARCH_GAVE_UP && steps; round++) {
+    tni_plan_search_answer answer = TNI_PLAN_SEARCH_GAVE_UP;
+    for (uint32_t round = 0; answer == TNI_PLAN_SEARCH_GAVE_UP && steps; round++) {
         uint64_t given = 4 * (uint64_t)r->sections.item_count + steps / 16;
         given = given < steps ? given : steps;
         uint64_t left = given;
-        answer = tni_search_run(r->search, limit, round, &left);
+        answer = tni_plan_search_run(r->search, limit, round, &left);
         steps -= given;
     }
     return answer;
@@ -127,7 +127,7 @@ static void packings_without_a_gap_are_found(void **state)
             rig r;
             make_rig(&r, blocks, count);
             assert_int_equal(r.sections.bound, cases[c].bytes);
-            if (search(&r, r.sections.bound, 400000) != TNI_SEARCH_FOUND)
+            if (search(&r, r.sections.bound, 400000) != TNI_PLAN_SEARCH_FOUND)
                 fail_msg("%u blocks, seed %u: not found", count, seed);
             need_valid(&r, blocks, r.sections.bound);
             finish_rig(&r);
@@ -202,9 +202,9 @@ static void impossible_is_said_where_no_packing_reaches_the_bound(void **state)
             rig r;
             make_rig(&r, blocks, 9);
             assert_int_equal(r.sections.bound, cases[c].bound * factor);
-            assert_int_equal(search(&r, r.sections.bound - 1, 100000), TNI_SEARCH_IMPOSSIBLE);
-            assert_int_equal(search(&r, r.sections.bound, 100000), TNI_SEARCH_IMPOSSIBLE);
-            assert_int_equal(search(&r, r.sections.bound + factor, 100000), TNI_SEARCH_FOUND);
+            assert_int_equal(search(&r, r.sections.bound - 1, 100000), TNI_PLAN_SEARCH_IMPOSSIBLE);
+            assert_int_equal(search(&r, r.sections.bound, 100000), TNI_PLAN_SEARCH_IMPOSSIBLE);
+            assert_int_equal(search(&r, r.sections.bound + factor, 100000), TNI_PLAN_SEARCH_FOUND);
             need_valid(&r, blocks, r.sections.bound + factor);
             finish_rig(&r);
         }
@@ -220,7 +220,8 @@ static void steps_are_not_exceeded(void **state)
     make_rig(&r, blocks, count);
     for (uint64_t given = 0; given < 150; given += 7) {
         uint64_t steps = given;
-        assert_int_equal(tni_search_run(r.search, r.sections.bound, 0, &steps), TNI_SEARCH_GAVE_UP);
+        assert_int_equal(tni_plan_search_run(r.search, r.sections.bound, 0, &steps),
+                         TNI_PLAN_SEARCH_GAVE_UP);
         assert_int_equal(steps, 0);
     }
     finish_rig(&r);
@@ -237,7 +238,7 @@ static void a_relaxed_search_always_ends_with_a_packing(void **state)
         rig r;
         make_rig(&r, blocks, count);
         uint64_t limit = 0;
-        assert_int_equal(tni_search_run_relaxed(r.search, &limit), TNI_SEARCH_FOUND);
+        assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit), TNI_PLAN_SEARCH_FOUND);
         need_valid(&r, blocks, limit);
         assert_true(limit * 100 < r.sections.bound * 115);
         finish_rig(&r);
@@ -251,15 +252,15 @@ static tn_status search_with(const tn_allocator *allocator, void *context)
     uint32_t seed = 11, count = plant(blocks, 100, 60, 10000, &seed);
     tni_arena arena;
     tni_arena_init(&arena, allocator);
-    tni_sections sections;
-    tni_search *own = NULL;
+    tni_plan_sections sections;
+    tni_plan_search *own = NULL;
     uint64_t steps = 1000, limit;
-    bool is_done = tni_sections_make(blocks, count, &arena, &sections) &&
-                   (own = tni_search_create(allocator, &sections)) != NULL &&
+    bool is_done = tni_plan_sections_make(blocks, count, &arena, &sections) &&
+                   (own = tni_plan_search_create(allocator, &sections)) != NULL &&
                    (limit = sections.bound,
-                    tni_search_run_relaxed(own, &limit) != TNI_SEARCH_NO_MEMORY) &&
-                   tni_search_run(own, sections.bound, 5, &steps) != TNI_SEARCH_NO_MEMORY;
-    tni_search_destroy(own);
+                    tni_plan_search_run_relaxed(own, &limit) != TNI_PLAN_SEARCH_NO_MEMORY) &&
+                   tni_plan_search_run(own, sections.bound, 5, &steps) != TNI_PLAN_SEARCH_NO_MEMORY;
+    tni_plan_search_destroy(own);
     tni_arena_finish(&arena);
     return is_done ? TN_OK : TN_E_HOST_MEMORY;
 }
