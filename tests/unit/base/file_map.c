@@ -303,6 +303,43 @@ static void no_descriptor_is_left(void **state)
     assert_int_equal(after, before);
 }
 
+static void a_head_is_as_much_as_there_is(void **state)
+{
+    (void)state;
+    test_folder_text(&folder, "head", "0123456789");
+    test_folder_sub(&folder, "heads");
+    for (size_t asked = 0; asked < 12; asked++)
+        for (int slow = 0; slow < 2; slow++) {
+            char bytes[13] = "............";
+            size_t got;
+            uint64_t file_bytes;
+            disk.at_once = slow ? 3 : SIZE_MAX;
+            disk.is_interrupted = slow;
+            assert_int_equal(tni_file_head(test_folder_path(&folder, "head"), bytes, asked, &got,
+                                           &file_bytes, NULL),
+                             TN_OK);
+            disk.at_once = SIZE_MAX;
+            disk.is_interrupted = false;
+            assert_int_equal(file_bytes, 10);
+            assert_int_equal(got, asked < 10 ? asked : 10);
+            assert_memory_equal(bytes, "0123456789", got);
+            assert_int_equal(bytes[got], '.');
+        }
+    static const char *const refused[] = { "missing", "heads" };
+    for (size_t i = 0; i < TN_COUNT_OF(refused); i++) {
+        char bytes[4];
+        size_t got = 7;
+        uint64_t file_bytes = 7;
+        tn_error err = { 0 };
+        const char *path = test_folder_path(&folder, refused[i]);
+        assert_int_equal(tni_file_head(path, bytes, sizeof bytes, &got, &file_bytes, &err),
+                         TN_E_FILE);
+        assert_non_null(strstr(err.text, path));
+        assert_int_equal(got, 0);
+        assert_int_equal(file_bytes, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_fails_is_a_status_and_short_reads_go_on),
         cmocka_unit_test(a_mapped_file_that_changes_is_told),
         cmocka_unit_test(no_descriptor_is_left),
+        cmocka_unit_test(a_head_is_as_much_as_there_is),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
