@@ -27,11 +27,6 @@ static inline bool tni_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
     uint64_t r;
     return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
 }
-static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
-{
-    int64_t r;
-    return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
-}
 
 static inline bool tni_is_power_of_two(uint64_t x)
 {

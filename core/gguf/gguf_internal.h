@@ -186,12 +186,14 @@ bool tni_gguf_value_string(const tni_gguf_key *key, uint64_t index, const char *
 tn_status tni_gguf_parse(tn_model *model, tni_gguf_file *file, tn_error *err);
 // What the table says against the file. Sets data, offset in the file and bytes of each tensor.
 tn_status tni_gguf_verify(tn_model *model, tni_gguf_file *file, tn_error *err);
-
-// Maps or reads the file at path, parses and verifies it, as files[model->file_count - 1].
-tn_status tni_gguf_add_file(tn_model *model, const char *path, bool is_copied, tn_error *err);
 // The other files of a model of which the first is there, and the tensors of all.
 tn_status tni_gguf_add_parts(tn_model *model, bool is_copied, tn_error *err);
 // Whether the first file is the first part.
 tn_status tni_gguf_expect_first_part(tn_model *model, tni_gguf_file *file, tn_error *err);
+
+// ----------------------------------------------------------------------------------------- model.c
+
+// Maps or reads the file at path, parses and verifies it, as files[model->file_count - 1].
+tn_status tni_gguf_add_file(tn_model *model, const char *path, bool is_copied, tn_error *err);
 
 #endif

@@ -100,6 +100,8 @@ bool tni_plan_search_raise(tni_plan_search *search, stretch sections, uint64_t h
 bool tni_plan_search_set_run(tni_plan_search *search, uint32_t at,
                              const open_run *run);   // NULL: none
 void tni_plan_search_undo(tni_plan_search *search, uint32_t change_mark, uint32_t run_mark);
+// The run to decide about; NULL: nothing is left to place.
+const open_run *tni_plan_search_best_run(const tni_plan_search *search, uint32_t *out_first);
 
 static inline uint64_t tni_plan_search_wall(const tni_plan_search *search, uint32_t section)
 {
@@ -127,8 +129,5 @@ static inline bool tni_plan_search_is_twin(const tni_plan_search *search, uint32
 // on, raises what is closed, notes the best section of each open run. A dead end tells what it
 // depends on.
 look_answer tni_plan_search_look(tni_plan_search *search, stretch changed, stretch *out_conflict);
-
-// The run to decide about; NULL: nothing is left to place.
-const open_run *tni_plan_search_best_run(const tni_plan_search *search, uint32_t *out_first);
 
 #endif

@@ -1,8 +1,6 @@
 // convert.c: convert and concat: elements that move, and change at most their dtype.
 #include "ops.h"
 
-#define LONGEST_BLOCK 256   // elements
-
 static const char *refuse_convert(const cpu_job *node)
 {
     const cpu_tensor *x = &node->in[0], *out = &node->out;

@@ -9,7 +9,6 @@
 #include "base/macros.h"
 
 __extension__ typedef unsigned __int128 wide;
-__extension__ typedef __int128 signed_wide;
 
 static const uint64_t borders[] = {
     0,
@@ -52,19 +51,6 @@ static void sums_and_products_are_right_or_refused(void **state)
         }
 }
 
-static void signed_products_are_right_or_refused(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < TN_COUNT_OF(borders); i++)
-        for (size_t j = 0; j < TN_COUNT_OF(borders); j++) {
-            int64_t a = (int64_t)borders[i], b = (int64_t)borders[j], out = 77;
-            signed_wide product = (signed_wide)a * b;
-            bool fits = product <= INT64_MAX && product >= INT64_MIN;
-            assert_int_equal(tni_mul_i64(a, b, &out), fits);
-            assert_true(out == (fits ? (int64_t)product : 77));
-        }
-}
-
 static void rounding_up_is_right_or_refused(void **state)
 {
     (void)state;
@@ -94,7 +80,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_and_products_are_right_or_refused),
-        cmocka_unit_test(signed_products_are_right_or_refused),
         cmocka_unit_test(rounding_up_is_right_or_refused),
         cmocka_unit_test(powers_of_two_are_told),
     };
