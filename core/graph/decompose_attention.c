@@ -126,7 +126,7 @@ static tn_value make_values(const tni_expansion *e)
 
 // Lengths of the mask, sinks or positions that are others than those of slots and tokens say
 // nothing of the result, while the steps would take them over.
-bool tni_attention_has_lengths(const tn_graph *graph, const tni_node *node)
+bool tni_decompose_attention_has_lengths(const tn_graph *graph, const tni_node *node)
 {
     if (tni_decompose_has_extent(graph, node, 5, 0) ||
         tni_decompose_has_extent(graph, node, 3, 1) || tni_decompose_has_extent(graph, node, 4, 2))

@@ -101,8 +101,9 @@ tn_value tni_decompose_exps(const tni_expansion *e, tn_value y, tn_value sinks, 
 
 // Whether the op with these operands and attributes can be said; NULL stands for always.
 typedef bool tni_decomposable(const tn_graph *graph, const tni_node *node);
-tni_decomposable tni_mean_is_whole, tni_norm_is_whole, tni_softmax_has_slopes,
-    tni_rope_has_constants, tni_attention_has_lengths;
+tni_decomposable tni_decompose_mean_is_whole, tni_decompose_norm_is_whole,
+    tni_decompose_softmax_has_slopes, tni_decompose_rope_has_constants,
+    tni_decompose_attention_has_lengths;
 
 // Whether dim `from` of operand i or one above it is limited; false when it is left out.
 bool tni_decompose_has_extent(const tn_graph *graph, const tni_node *node, uint32_t i,

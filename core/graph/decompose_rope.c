@@ -29,7 +29,7 @@ static uint32_t used_rank(const tni_value *value)
 }
 
 // Frequencies are constants, so factors have to be; and neighbours as a pair take a dim more.
-bool tni_rope_has_constants(const tn_graph *graph, const tni_node *node)
+bool tni_decompose_rope_has_constants(const tn_graph *graph, const tni_node *node)
 {
     const tnp_rope_attr *attr = node->attr;
     bool has_factors = node->input_count > 2 && node->inputs[2] != TNP_NONE;

@@ -4,14 +4,14 @@
 #include "graph/decompose_internal.h"
 
 // A mean is a sum times a number, so that number has to be known before the run.
-bool tni_mean_is_whole(const tn_graph *graph, const tni_node *node)
+bool tni_decompose_mean_is_whole(const tn_graph *graph, const tni_node *node)
 {
     return !graph->values[node->inputs[0]].extent[((const tnp_axis_attr *)node->attr)->axis];
 }
 
 // A weight or a bias that counts in part says nothing of the result, while the steps would take
 // that length over.
-bool tni_norm_is_whole(const tn_graph *graph, const tni_node *node)
+bool tni_decompose_norm_is_whole(const tn_graph *graph, const tni_node *node)
 {
     return !tni_decompose_has_extent(graph, node, 1, 0) &&
            !tni_decompose_has_extent(graph, node, 2, 0);

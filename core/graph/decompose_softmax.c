@@ -15,7 +15,7 @@ static bool has_slopes(const tnp_softmax_attr *attr, bool has_mask)
 
 // The slopes depend on how many heads count: that has to be known before the run, as has whether
 // the mask is repeated for each.
-bool tni_softmax_has_slopes(const tn_graph *graph, const tni_node *node)
+bool tni_decompose_softmax_has_slopes(const tn_graph *graph, const tni_node *node)
 {
     bool has_mask = node->input_count > 1 && node->inputs[1] != TNP_NONE;
     return !has_slopes(node->attr, has_mask) ||
