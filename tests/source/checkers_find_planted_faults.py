@@ -150,6 +150,22 @@ class Composites(Tree):
         self.finds(self.NAME, {**COMPOSITES, "sdk/docs/refusing.md": page}, "abs is not in the table")
 
 
+class NamedTests(Tree):
+    NAME = "named_tests_exist"
+    ROW = '| 1 | a | b | `unit/graph/build.c`: a_name; `cli/run.bats`: "a title…" |\n'
+    THERE = {"tests/unit/graph/build.c": "void a_name(void)\n", "tests/cli/run.bats": '@test "a title in full"\n'}
+
+    def test_clean(self):
+        self.passes(self.NAME, {**self.THERE, "tests/cases.md": self.ROW})
+
+    def test_gone(self):
+        for old, new, sentence in (("build.c", "old.c", "there is no tests/unit/graph/old.c"),
+                                   ("a_name", "a_word", "has no test 'a_word'"),
+                                   ("a title", "the title", "has no test 'the title…'"),
+                                   ("| 1 |", "| 2 |", "row 2 comes as number 1")):
+            self.finds(self.NAME, {**self.THERE, "tests/cases.md": self.ROW.replace(old, new)}, sentence)
+
+
 class Numbers(Tree):
     NAME = "numbers_never_change"
 
