@@ -35,6 +35,7 @@ CLEAN = {
 COMPOSITES = {
     "core/graph/decompose.c": "    { TNP_OP_SILU, 1, silu, NULL },\n    { TNP_OP_GELU, 2, gelu, NULL },\n",
     "sdk/docs/refusing.md": "| op | steps |\n| `silu` | exp |\n| `gelu` | sqr |\n",
+    "tests/support/composites.c": 'UNARY("silu", TNP_OP_SILU),\n{ "gelu", TNP_OP_GELU },\n',
 }
 NUMBERS = "# kept\ndtype 1 F32\nop 1 ADD\nop 2 MUL\n"
 
@@ -148,6 +149,10 @@ class Composites(Tree):
     def test_none_such(self):
         page = COMPOSITES["sdk/docs/refusing.md"] + "| `abs` | max |\n"
         self.finds(self.NAME, {**COMPOSITES, "sdk/docs/refusing.md": page}, "abs is not in the table")
+
+    def test_no_case(self):
+        self.finds(self.NAME, {**COMPOSITES, "tests/support/composites.c": "{ TNP_OP_SILU }\n// TNP_OP_GELU\n"},
+                   "composites.c: gelu is composite, but has no case")
 
 
 class NamedTests(Tree):
