@@ -254,3 +254,12 @@ PY
     [ "$(json 'o["finish_reason"]')" = interrupted ]
     [ ! -e cache ]
 }
+
+@test "help shows the defaults, whatever is given before it" {
+    run --separate-stderr tenon run -n 7 --temp 2 --help
+    [ "$status" -eq 0 ]
+    for text in "(default: 128)" "temperature (default: 0.8); 0 is greedy" "(default: 40); 0: all" "(default: 0.95)" "(default: 0.05)" "factor (default: 1)"; do
+        [[ $output == *"$text"* ]]
+    done
+    [[ $output != *"{}"* ]]
+}

@@ -27,23 +27,23 @@ load common
 }
 
 @test "sampling options outside their range: the option and the range" {
-    fails_with 2 "--temp '-1': a number from 0 to 100" tenon run austen a --temp -1
-    fails_with 2 "--temp 'inf': a number from 0 to 100" tenon run austen a --temp inf
+    fails_with 2 "--temp '-1': a number from 0 to 1000" tenon run austen a --temp -1
+    fails_with 2 "--temp 'inf': a number from 0 to 1000" tenon run austen a --temp inf
     fails_with 2 "--top-k '-1': a whole number from 0 to" tenon run austen a --top-k -1
     fails_with 2 "--top-k '1.5': a whole number" tenon run austen a --top-k 1.5
     fails_with 2 "--top-p '0': a number from 1e-06 to 1" tenon run austen a --top-p 0
     fails_with 2 "--top-p '1.1': a number from 1e-06 to 1" tenon run austen a --top-p 1.1
     fails_with 2 "--min-p '2': a number from 0 to 1" tenon run austen a --min-p 2
     fails_with 2 "--repeat-penalty '0': a number from 0.001 to 1000" tenon run austen a --repeat-penalty 0
-    fails_with 2 "--frequency-penalty '101': a number from -100 to 100" tenon run austen a --frequency-penalty 101
-    fails_with 2 "--presence-penalty 'x': a number from -100 to 100" tenon run austen a --presence-penalty x
+    fails_with 2 "--frequency-penalty '1001': a number from -1000 to 1000" tenon run austen a --frequency-penalty 1001
+    fails_with 2 "--presence-penalty 'x': a number from -1000 to 1000" tenon run austen a --presence-penalty x
     fails_with 2 "--seed '-1': a whole number from 0 to 9000000000000000" tenon run austen a --seed -1
     fails_with 2 "--seed '99999999999999999999': a whole number" tenon run austen a --seed 99999999999999999999
     fails_with 2 "--seed '9000000000000001': a whole number" tenon run austen a --seed 9000000000000001
 }
 
 @test "the largest and the smallest values work" {
-    run --separate-stderr tenon run austen "She was" -n 4 --seed 9000000000000000 --temp 100 --top-k 1073741824 --top-p 1 --min-p 0 --ignore-eos --json
+    run --separate-stderr tenon run austen "She was" -n 4 --seed 9000000000000000 --temp 1000 --top-k 1073741824 --top-p 1 --min-p 0 --ignore-eos --json
     [ "$status" -eq 0 ]
     [ "$(json 'len(o["tokens"])')" = 4 ]
     run --separate-stderr tenon run austen "She was" -n 4 --seed 0 --temp 1e-30 --top-k 1 --top-p 1e-6 --min-p 1 --json

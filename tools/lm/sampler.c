@@ -22,17 +22,17 @@ enum { DEFAULT_PENALTY_TOKENS = 64, MOST_PENALTY_TOKENS = 1 << 20 };
 
 static tn_status check_penalties(const tlm_sampler_options *o, tn_error *err)
 {
-    if (!(o->repetition_penalty >= 0.001f && o->repetition_penalty <= 1000) &&
-        !(o->repetition_penalty >= 0 && o->repetition_penalty <= 0))
-        return tlm_fail(err, TN_E_ARG,
-                        "sampler: repetition_penalty is %g, expected 0 or 0.001 to 1000",
-                        (double)o->repetition_penalty);
-    if (!(o->frequency_penalty >= -1000 && o->frequency_penalty <= 1000))
-        return tlm_fail(err, TN_E_ARG, "sampler: frequency_penalty is %g, expected -1000 to 1000",
-                        (double)o->frequency_penalty);
-    if (!(o->presence_penalty >= -1000 && o->presence_penalty <= 1000))
-        return tlm_fail(err, TN_E_ARG, "sampler: presence_penalty is %g, expected -1000 to 1000",
-                        (double)o->presence_penalty);
+    double repetition = (double)o->repetition_penalty;
+    if (!(repetition >= TLM_MIN_REPETITION_PENALTY && repetition <= TLM_MAX_REPETITION_PENALTY) &&
+        !(repetition >= 0 && repetition <= 0))
+        return tlm_fail(err, TN_E_ARG, "sampler: repetition_penalty is %g, expected 0 or %g to %d",
+                        repetition, TLM_MIN_REPETITION_PENALTY, TLM_MAX_REPETITION_PENALTY);
+    if (!(fabsf(o->frequency_penalty) <= TLM_MAX_PENALTY))
+        return tlm_fail(err, TN_E_ARG, "sampler: frequency_penalty is %g, expected -%d to %d",
+                        (double)o->frequency_penalty, TLM_MAX_PENALTY, TLM_MAX_PENALTY);
+    if (!(fabsf(o->presence_penalty) <= TLM_MAX_PENALTY))
+        return tlm_fail(err, TN_E_ARG, "sampler: presence_penalty is %g, expected -%d to %d",
+                        (double)o->presence_penalty, TLM_MAX_PENALTY, TLM_MAX_PENALTY);
     if (o->penalty_tokens > MOST_PENALTY_TOKENS)
         return tlm_fail(err, TN_E_ARG, "sampler: penalty_tokens is %" PRIu32 ", expected 0 to %d",
                         o->penalty_tokens, MOST_PENALTY_TOKENS);
@@ -42,9 +42,9 @@ static tn_status check_penalties(const tlm_sampler_options *o, tn_error *err)
 static tn_status check_options(const tlm_sampler_options *o, tn_error *err)
 {
     // Written so that NaN fails.
-    if (!(o->temperature >= 0 && o->temperature <= 1000))
-        return tlm_fail(err, TN_E_ARG, "sampler: temperature is %g, expected 0 to 1000",
-                        (double)o->temperature);
+    if (!(o->temperature >= 0 && o->temperature <= TLM_MAX_TEMPERATURE))
+        return tlm_fail(err, TN_E_ARG, "sampler: temperature is %g, expected 0 to %d",
+                        (double)o->temperature, TLM_MAX_TEMPERATURE);
     if (!(o->top_p > 0 && o->top_p <= 1))
         return tlm_fail(err, TN_E_ARG, "sampler: top_p is %g, expected more than 0, at most 1",
                         (double)o->top_p);

@@ -51,7 +51,7 @@ typedef struct cli_option {
     const char *argument;   // for the help, NULL for a flag
     size_t offset;          // of its field in the struct to fill
     double least, most;     // of numbers
-    const char *help;
+    const char *help;       // {} in that of a number stands for its default
 } cli_option;
 
 // Options that every subcommand takes which starts the runtime.

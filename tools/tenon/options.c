@@ -10,7 +10,19 @@
 
 enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
 
-static int show_help(const cli_command *command)
+static void print_text(const cli_option *option, const void *defaults)
+{
+    const char *field = (const char *)defaults + option->offset, *at = strstr(option->help, "{}");
+    if (!at) {
+        puts(option->help);
+        return;
+    }
+    double value = option->kind == CLI_NUMBER ? (double)*(const int64_t *)(const void *)field
+                                              : *(const double *)(const void *)field;
+    printf("%.*s%g%s\n", (int)(at - option->help), option->help, value, at + 2);
+}
+
+static int show_help(const cli_command *command, const void *defaults)
 {
     printf("usage: tenon %s %s\n\n%s.\n%s%s\n", command->name, command->synopsis, command->summary,
            *command->details ? "\n" : "", command->details);
@@ -21,7 +33,8 @@ static int show_help(const cli_command *command)
             snprintf(letter, sizeof letter, "-%c,", option->letter);
         snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name,
                  option->argument ? " " : "", option->argument ? option->argument : "");
-        printf("  %-26s %s\n", left, option->help);
+        printf("  %-26s ", left);
+        print_text(option, defaults);
     }
     printf("  %-26s %s\n", "-h, --help", "this text");
     return cli_end_output();
@@ -132,6 +145,20 @@ static bool is_unknown(const cli_option *option, const char *word)
     return strlen(name) != length || strncmp(word + 2, name, length) != 0;
 }
 
+static bool asks_for_help(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+    bool asks = false;
+    while (!asks) {
+        const char *word = next_word(argc, argv);
+        int c = getopt_long(argc, argv, shorts, longs, NULL);
+        if (c == -1 || c == ':' || c == '?')
+            break;
+        asks = c == 'h' && !is_unknown(NULL, word);
+    }
+    optind = 0;   // from the beginning
+    return asks;
+}
+
 int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most,
               int *out_count)
 {
@@ -151,6 +178,9 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
     }
     shorts[used] = 0;
     opterr = 0;
+    // The help shows the defaults, so it comes before the options fill the fields.
+    if (asks_for_help(argc, argv, shorts, longs))
+        return show_help(command, fields);
     for (;;) {
         const char *word = next_word(argc, argv);
         int c = getopt_long(argc, argv, shorts, longs, NULL);
@@ -164,8 +194,6 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
             return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name, word);
         if (c == '?' || is_unknown(option, word))
             return fail_unknown(command, word);
-        if (c == 'h')
-            return show_help(command);
         if (!store(option, optarg, word[1] != '-', fields, argc))
             return CLI_USAGE;
     }

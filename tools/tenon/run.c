@@ -18,7 +18,7 @@ enum {
 static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
     { "max-tokens", 'n', CLI_NUMBER, "N", offsetof(run_options, max_tokens), 0, 1 << 30,
-      "new tokens at most (default: 128)" },
+      "new tokens at most (default: {})" },
     { "tokens", 0, CLI_TEXT, "IDS", offsetof(run_options, tokens), 0, 0,
       "the prompt as token ids, used as they are" },
     { "prompt-cache", 0, CLI_TEXT, "FILE", offsetof(run_options, prompt_cache), 0, 0,
@@ -29,20 +29,21 @@ static const cli_option options[] = {
       "go on past the end of the text" },
     { "greedy", 0, CLI_FLAG, NULL, offsetof(run_options, greedy), 0, 0,
       "always the most likely token" },
-    { "temp", 0, CLI_REAL, "X", offsetof(run_options, temperature), 0, 100,
-      "temperature (default: 0.8); 0 is greedy" },
+    { "temp", 0, CLI_REAL, "X", offsetof(run_options, temperature), 0, TLM_MAX_TEMPERATURE,
+      "temperature (default: {}); 0 is greedy" },
     { "top-k", 0, CLI_NUMBER, "N", offsetof(run_options, top_k), 0, 1 << 30,
-      "sample from the N most likely (default: 40); 0: all" },
+      "sample from the N most likely (default: {}); 0: all" },
     { "top-p", 0, CLI_REAL, "X", offsetof(run_options, top_p), 1e-6, 1,
-      "and from this share of the probability (default: 0.95)" },
+      "and from this share of the probability (default: {})" },
     { "min-p", 0, CLI_REAL, "X", offsetof(run_options, min_p), 0, 1,
-      "and those this likely relative to the best (default: 0.05)" },
-    { "repeat-penalty", 0, CLI_REAL, "X", offsetof(run_options, repetition), 0.001, 1000,
-      "make tokens of the last 64 less likely by this factor (default: 1)" },
-    { "frequency-penalty", 0, CLI_REAL, "X", offsetof(run_options, frequency), -100, 100,
-      "take X from a token's logit for each time it is among the last 64" },
-    { "presence-penalty", 0, CLI_REAL, "X", offsetof(run_options, presence), -100, 100,
-      "take X once from the logit of a token that is among the last 64" },
+      "and those this likely relative to the best (default: {})" },
+    { "repeat-penalty", 0, CLI_REAL, "X", offsetof(run_options, repetition),
+      TLM_MIN_REPETITION_PENALTY, TLM_MAX_REPETITION_PENALTY,
+      "make tokens of the last 64 less likely by this factor (default: {})" },
+    { "frequency-penalty", 0, CLI_REAL, "X", offsetof(run_options, frequency), -TLM_MAX_PENALTY,
+      TLM_MAX_PENALTY, "take X from a token's logit for each time it is among the last 64" },
+    { "presence-penalty", 0, CLI_REAL, "X", offsetof(run_options, presence), -TLM_MAX_PENALTY,
+      TLM_MAX_PENALTY, "take X once from the logit of a token that is among the last 64" },
     { "logit-bias", 0, CLI_LIST, "ID=VALUE", offsetof(run_options, biases), 0, 0,
       "add VALUE to the logit of a token; -inf forbids it; may be repeated" },
     { "seed", 0, CLI_NUMBER, "N", offsetof(run_options, seed), 0, 9e15,
@@ -335,11 +336,14 @@ static void release(run_state *state)
 
 static int run(int argc, char **argv)
 {
+    tlm_sampler_options defaults;
+    tlm_sampler_defaults(&defaults);
     run_options given = { .max_tokens = DEFAULT_NEW_TOKENS,
-                          .temperature = 0.8,
-                          .top_k = 40,
-                          .top_p = 0.95,
-                          .min_p = 0.05,
+                          .temperature = (double)defaults.temperature,
+                          .top_k = defaults.top_k,
+                          .top_p = (double)defaults.top_p,
+                          .min_p = (double)defaults.min_p,
+                          .repetition = (double)defaults.repetition_penalty,
                           .seed = -1 };
     run_state state = { .given = &given };
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);

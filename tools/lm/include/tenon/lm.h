@@ -146,6 +146,12 @@ typedef struct tlm_logit_bias {
     float bias;   // added to the id's logit; -inf = never picked
 } tlm_logit_bias;
 
+// What the options below take at most and least; that of the other penalties reaches from its negative.
+#define TLM_MAX_TEMPERATURE        1000
+#define TLM_MIN_REPETITION_PENALTY 0.001
+#define TLM_MAX_REPETITION_PENALTY 1000
+#define TLM_MAX_PENALTY            1000
+
 // The steps run in this order: biases, repetition penalty, frequency and presence penalty, top_k,
 // top_p, min_p, temperature, then one draw.
 typedef struct tlm_sampler_options {
@@ -169,8 +175,8 @@ typedef struct tlm_sampler_options {
     uint32_t reserved_2;   // 0
 } tlm_sampler_options;
 
-// The defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, seed 0. In the header, so that it
-// sets the struct that the caller was compiled with. Since 0.1
+// The defaults: those below, 0 for the rest. In the header, so that it sets the struct that the caller
+// was compiled with. Since 0.1
 static inline void tlm_sampler_defaults(tlm_sampler_options *out_options)
 {
     memset(out_options, 0, sizeof *out_options);
@@ -179,6 +185,7 @@ static inline void tlm_sampler_defaults(tlm_sampler_options *out_options)
     out_options->top_p = 0.95f;
     out_options->min_p = 0.05f;
     out_options->temperature = 0.8f;
+    out_options->repetition_penalty = 1;
 }
 
 // For logits of `vocabulary` tokens. options NULL = defaults; allocator NULL = the C library's.
