@@ -1,19 +1,16 @@
 // How fast tokens come where there are fewer free CPUs than threads.
 //   lm_busy MODEL
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <tenon/lm.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "busy.h"
 
 enum { TURNS = 10, TOKENS = 100 };
 
@@ -30,13 +27,7 @@ static int open_on_two_cpus(void **state)
 {
     (void)state;
     tn_error err = { 0 };
-    cpu_set_t mine, two;
-    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
-    CPU_ZERO(&two);
-    for (size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&two) < 2; cpu++)
-        if (CPU_ISSET(cpu, &mine))
-            CPU_SET(cpu, &two);
-    assert_int_equal(sched_setaffinity(0, sizeof two, &two), 0);
+    busy_stay_on(2);
     need(tn_model_open(model_path, NULL, &model, &err), &err);
     return 0;
 }
@@ -107,16 +98,9 @@ static void eight_threads_on_two_cpus_take_at_most_three_times_as_long_as_two(vo
 static void beside_a_busy_process_two_threads_take_at_most_twice_as_long_as_one(void **state)
 {
     (void)state;
-    pid_t busy = fork();
-    assert_true(busy >= 0);
-    if (busy == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (volatile uint32_t i = 0;;)
-            i = i + 1;
-    }
+    pid_t busy = busy_begin();
     compare(1, 2, 2, "two CPUs, one busy");
-    kill(busy, SIGKILL);
-    waitpid(busy, NULL, 0);
+    busy_end(busy);
 }
 
 int main(int argc, char **argv)

@@ -95,14 +95,6 @@ static const struct field {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-const char *op_name(tnp_op op)
-{
-    for (size_t i = 0; i < COUNT_OF(ops); i++)
-        if (ops[i].op == op)
-            return ops[i].name;
-    return "?";
-}
-
 static const struct op_info *op_of(const char *case_name, const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(ops); i++)

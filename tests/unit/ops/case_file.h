@@ -37,6 +37,4 @@ typedef struct op_case {
 op_case *cases_read(const char *path);
 void cases_free(op_case *cases);
 
-const char *op_name(tnp_op op);
-
 #endif

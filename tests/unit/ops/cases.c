@@ -13,6 +13,7 @@
 #include <tenon/tenon.h>
 
 #include "case_file.h"
+#include "op_name.h"
 #include "reference/reference.h"
 
 static const char *path;

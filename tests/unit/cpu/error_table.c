@@ -1,10 +1,12 @@
-// ops_errors.c: the table that tests/op-errors prints: for each op and type how many numbers were
+// error_table.c: the table that tests/op-errors prints: for each op and type how many numbers were
 // compared with the reference, and the largest errors.
 #include "ops_support.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "op_name.h"
 
 typedef struct errors {
     tnp_op op;
@@ -18,18 +20,6 @@ static struct {
     size_t count;
     errors rows[256];
 } table;
-
-static const char *op_name(tnp_op op)
-{
-    switch (op) {
-#define OP(number, NAME, name, ...)                                                                \
-    case number:                                                                                   \
-        return #name;
-#include <tenon/ops.def>
-    default:
-        return "?";
-    }
-}
 
 static void write_table(void)
 {
