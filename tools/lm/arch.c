@@ -21,7 +21,8 @@ const tlm_architecture *tlm_architecture_find(const char *name)
     return NULL;
 }
 
-void tlm_architecture_names(char *to, size_t room)
+// "llama, …", for messages.
+static void list_names(char *to, size_t room)
 {
     size_t used = 0;
     to[0] = '\0';
@@ -46,7 +47,7 @@ tn_status tlm_architecture_of(const tn_model *model, const tlm_architecture **ou
     *out_architecture = tlm_architecture_find(name);
     if (*out_architecture)
         return TN_OK;
-    tlm_architecture_names(names, sizeof names);
+    list_names(names, sizeof names);
     return tlm_fail(err, TN_E_FILE, "model: architecture '%.60s' is not known (known: %s)", name,
                     names);
 }

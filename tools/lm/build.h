@@ -88,9 +88,6 @@ const tlm_architecture *tlm_architecture_find(const char *name);
 tn_status tlm_architecture_of(const tn_model *model, const tlm_architecture **out_architecture,
                               tn_error *err);
 
-// The names of all, "llama, …", for messages.
-void tlm_architecture_names(char *to, size_t room);
-
 // A finished graph of one variant. Errors: those of the graph.
 tn_status tlm_build(const tlm_architecture *architecture, const tlm_variant *variant,
                     const tn_allocator *allocator, tlm_built *out_built, tn_error *err);

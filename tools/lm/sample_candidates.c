@@ -8,7 +8,7 @@ static bool is_better(const tlm_candidate *a, const tlm_candidate *b)
     return a->logit != b->logit ? a->logit > b->logit : a->id < b->id;
 }
 
-static void sink(tlm_candidate *list, uint32_t root, uint32_t count)
+static void sift_down(tlm_candidate *list, uint32_t root, uint32_t count)
 {
     tlm_candidate moved = list[root];
     for (uint32_t child; (child = root * 2 + 1) < count; root = child) {
@@ -28,18 +28,18 @@ void tlm_candidates_select(tlm_candidates *candidates, uint32_t keep)
     tlm_candidate *list = candidates->list;
     uint32_t count = candidates->count;
     for (uint32_t root = keep / 2; root-- > 0;)
-        sink(list, root, keep);
+        sift_down(list, root, keep);
     for (uint32_t i = keep; i < count; i++) {
         if (!is_better(&list[i], &list[0]))
             continue;
         list[0] = list[i];
-        sink(list, 0, keep);
+        sift_down(list, 0, keep);
     }
     for (uint32_t end = keep; end-- > 1;) {
         tlm_candidate worst = list[0];
         list[0] = list[end];
         list[end] = worst;
-        sink(list, 0, end);
+        sift_down(list, 0, end);
     }
     candidates->count = keep;
     candidates->is_sorted = true;

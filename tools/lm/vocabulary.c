@@ -74,7 +74,7 @@ static bool is_before(const tlm_vocabulary *v, int32_t a, int32_t b)
 }
 
 // Heap sort: no recursion and no memory, however the file orders its tokens.
-static void sink(const tlm_vocabulary *v, int32_t *ids, uint32_t root, uint32_t count)
+static void sift_down(const tlm_vocabulary *v, int32_t *ids, uint32_t root, uint32_t count)
 {
     for (uint32_t child; (child = root * 2 + 1) < count; root = child) {
         if (child + 1 < count && is_before(v, ids[child], ids[child + 1]))
@@ -91,12 +91,12 @@ void tlm_vocabulary_sort(const tlm_vocabulary *vocabulary, int32_t *ids, uint32_
 {
     const tlm_vocabulary *v = vocabulary;
     for (uint32_t root = count / 2; root-- > 0;)
-        sink(v, ids, root, count);
+        sift_down(v, ids, root, count);
     for (uint32_t end = count; end-- > 1;) {
         int32_t swap = ids[0];
         ids[0] = ids[end];
         ids[end] = swap;
-        sink(v, ids, 0, end);
+        sift_down(v, ids, 0, end);
     }
 }
 
