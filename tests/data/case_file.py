@@ -1,4 +1,4 @@
-"""Cases for tests/unit/ops: inputs, steps on them, and what must come out, as JSON.
+"""Cases for tests/integration/ops: inputs, steps on them, and what must come out, as JSON.
 
 Values are numbered: the inputs first, then what each step makes. Dims are in the order of ops.def,
 dims[0] fastest, so the reverse of a numpy shape. Data are numbers, or "nan", "inf", "-inf".

@@ -61,13 +61,15 @@ def from_core(module, kind, target):
 
 
 def from_test(path, kind, target):
-    """Tests know public headers. Those of a module may open it, base/ and the reference ops of the
-    conformance kit; fuzz targets any module."""
+    """Tests know public headers. Those of a module may open it and base/; these and integration/ the
+    reference ops of the conformance kit; fuzz targets any module."""
     parts = path.split("/")
     if kind in ("public", "contract", "test"):
         return True
     if parts[1] == "unit":
         return target == parts[2] or kind == "sdk" or (kind == "core" and target == "base")
+    if parts[1] == "integration":
+        return (kind, target) == ("sdk", "conform")
     return parts[1] == "fuzz" or (kind == "sdk" and parts[1] == "plugins")
 
 

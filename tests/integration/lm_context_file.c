@@ -1,5 +1,5 @@
 // A context's KV cache in a file: what goes on from it, and what is refused.
-//   lm_cache MODEL OTHER_MODEL
+//   lm_context_file MODEL OTHER_MODEL
 // Plugins are found by TENON_PLUGIN_PATH or beside libtenon.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -290,7 +290,7 @@ static void loading_survives_every_failing_allocation(void **state)
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fputs("use: lm_cache MODEL OTHER_MODEL\n", stderr);
+        fputs("use: lm_context_file MODEL OTHER_MODEL\n", stderr);
         return 2;
     }
     model_path = argv[1];

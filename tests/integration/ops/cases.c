@@ -1,6 +1,6 @@
 // cases.c: cases whose results come from elsewhere (tests/data/onnx, tests/data/formulas), each
 // computed twice: by the reference ops of the conformance kit, node by node, and as a graph by a
-// session on the CPU plugin. Usage: unit_ops_cases FILE
+// session on the CPU plugin. Usage: integration_ops_cases FILE COUNT, the cases that FILE has
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 #include "reference/reference.h"
 
 static const char *path;
+static unsigned long expected_count;
 static tn_runtime *runtime;
 
 // A value on the way of the reference, with the bytes that it owns; a view owns none.
@@ -262,14 +263,16 @@ static void print_ops(const op_case *cases)
 static void results_are_those_of_the_file(void **state)
 {
     op_case *cases = cases_read(path);
+    unsigned long count = 0;
     int off = 0;
 
     (void)state;
     print_ops(cases);
-    for (const op_case *c = cases; c->name; c++)
+    for (const op_case *c = cases; c->name; c++, count++)
         off += check(c);
     cases_free(cases);
     assert_int_equal(off, 0);
+    assert_int_equal(count, expected_count);
 }
 
 static int make_runtime(void **state)
@@ -299,10 +302,11 @@ int main(int argument_count, char **arguments)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(results_are_those_of_the_file) };
 
-    if (argument_count != 2) {
-        fprintf(stderr, "usage: unit_ops_cases FILE\n");
+    if (argument_count != 3) {
+        fprintf(stderr, "usage: integration_ops_cases FILE COUNT\n");
         return 2;
     }
     path = arguments[1];
+    expected_count = strtoul(arguments[2], NULL, 10);
     return cmocka_run_group_tests(tests, make_runtime, drop_runtime);
 }
