@@ -1,7 +1,7 @@
 // file_map.h: a whole regular file in memory, read-only: mapped, or read into allocated memory.
 //
-// A mapping shows what becomes of the file afterwards: tni_file_map_check tells. Reading where it was
-// cut raises SIGBUS, or gives zeros under the guard (map_guard.h).
+// A mapping shows what becomes of the file afterwards: tni_file_map_check tells. Reading where it
+// was cut raises SIGBUS, or gives zeros under the guard (map_guard.h).
 #ifndef TNI_FILE_MAP_H
 #define TNI_FILE_MAP_H
 

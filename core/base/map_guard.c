@@ -1,9 +1,10 @@
 // map_guard.c: the handler of SIGBUS, and the list of mappings that it looks through.
 //
-// The handler may run at any moment in any thread, so it takes no lock: it counts itself in, and who
-// takes a mapping out of the list waits until no handler looks at it. What it does is one mmap, which
-// on Linux is a system call that a handler may make: from the page that failed on, to the end of the
-// mapping, pages of zeros take the place of the file. The read is then made again, and goes on.
+// The handler may run at any moment in any thread, so it takes no lock: it counts itself in, and
+// who takes a mapping out of the list waits until no handler looks at it. What it does is one mmap,
+// which on Linux is a system call that a handler may make: from the page that failed on, to the end
+// of the mapping, pages of zeros take the place of the file. The read is then made again, and goes
+// on.
 #include "base/map_guard.h"
 
 #include <errno.h>

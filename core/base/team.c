@@ -8,8 +8,8 @@
 // another is idle: in a virtual machine an idle CPU looks as if its host had taken it away. The two
 // then take turns, each in the other's way while it spins: 100 barriers took 12 ms in place of
 // 0.04, run after run. So a waker gives way once, and a thread of the pool that finds itself beside
-// its waker goes elsewhere: then it is 0.15 ms for the first run after a sleep, most times. Worker 0
-// is the application's thread and stays where it is: its mask is not ours to touch.
+// its waker goes elsewhere: then it is 0.15 ms for the first run after a sleep, most times. Worker
+// 0 is the application's thread and stays where it is: its mask is not ours to touch.
 //
 // How many workers a run gets is judged by the runs before it: team_judge.c.
 #include "base/team.h"
@@ -239,9 +239,9 @@ static uint32_t count_spins(void)
     return (uint32_t)(LOOKS * (uint64_t)SPIN_NS / (least ? least : 1));
 }
 
-// Starts the pool's threads with signals blocked: those belong to the application's own threads. But
-// not what a fault of the thread itself raises: blocked, it would end the process whatever handler
-// there is, such as that of map_guard.c.
+// Starts the pool's threads with signals blocked: those belong to the application's own threads.
+// But not what a fault of the thread itself raises: blocked, it would end the process whatever
+// handler there is, such as that of map_guard.c.
 static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
 {
     static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };

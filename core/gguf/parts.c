@@ -84,8 +84,8 @@ static bool is_same_value(const tni_gguf_key *a, const tni_gguf_key *b)
     return !memcmp(a->values, b->values, a->count * tni_gguf_key_type_bytes(a->element_type));
 }
 
-// Metadata is that of the first file; a part that says otherwise belongs to another model. Each file
-// has the alignment that it says itself.
+// Metadata is that of the first file; a part that says otherwise belongs to another model. Each
+// file has the alignment that it says itself.
 static tn_status compare_keys(tn_model *model, const tni_gguf_file *file, tn_error *err)
 {
     const tni_gguf_file *first = model->files;

@@ -65,8 +65,8 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
                                int64_t out_stride);
 
 // `blocks` blocks of 32 of 1 to 8 rows of a weight, stride bytes from row to row, to a panel
-// (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks are of 256,
-// w is the start of one, and the last one may be used in part.
+// (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks are of
+// 256, w is the start of one, and the last one may be used in part.
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 

@@ -1,5 +1,6 @@
-// op.h: the seam between the machinery of this plugin (claims, programs, queues) and its ops. An op sees addresses and
-// real lengths only: no slice, no binding, no extent, no thread but its worker number.
+// op.h: the seam between the machinery of this plugin (claims, programs, queues) and its ops. An op
+// sees addresses and real lengths only: no slice, no binding, no extent, no thread but its worker
+// number.
 #ifndef CPU_OP_H
 #define CPU_OP_H
 
@@ -12,38 +13,43 @@ typedef struct cpu_kernels cpu_kernels;   // kernels.h: the micro-kernels of the
 
 // What the user asked for (settings of [plugin.cpu]).
 typedef struct cpu_options {
-    int activations_f32;   // activations=f32: weights are decoded, activations stay F32; else q8: rounded to int8 in blocks of 32
+    int activations_f32;   // activations=f32: weights are decoded, activations stay F32; else q8:
+                           // rounded to int8 in blocks of 32
 } cpu_options;
 
 // One operand, with its address of this binding and the lengths of this run.
 typedef struct cpu_tensor {
-    char *data;                       // first element; NULL = an optional operand left out
+    char *data;   // first element; NULL = an optional operand left out
     tnp_dtype dtype;
     uint32_t rank;
-    int64_t dims[TNP_MAX_DIMS];       // extents applied: what counts in this run, 0 possible; 1 beyond rank
-    int64_t strides[TNP_MAX_DIMS];    // bytes
+    int64_t dims[TNP_MAX_DIMS];      // extents applied: what counts in this run, 0 possible; 1
+                                     // beyond rank
+    int64_t strides[TNP_MAX_DIMS];   // bytes
 } cpu_tensor;
 
 // One node of one run. The same job is seen by all workers.
 typedef struct cpu_job {
     tnp_op op;
     uint32_t input_count;
-    const void *attr;                 // as plugin.h has it, copied by TNP_TAKE; NULL = none
+    const void *attr;   // as plugin.h has it, copied by TNP_TAKE; NULL = none
     cpu_tensor in[CPU_MAX_INPUTS];
     cpu_tensor out;
-    char *scratch;                    // scratch_bytes of this op for these full dims, 64-byte aligned, shared by all workers
+    char *scratch;   // scratch_bytes of this op for these full dims, 64-byte
+                     // aligned, shared by all workers
     const cpu_kernels *kernels;
     const cpu_options *options;
-    _Atomic(const char *) failure;    // static text; the first one set fails the work with TNP_E_DATA
+    _Atomic(const char *) failure;   // static text; the first one set fails the work with
+                                     // TNP_E_DATA
 } cpu_job;
 
-// One op. Everything is decided from the node's full dims (claim) and the job (run); workers share a run by taking fixed
-// parts of the output, so that the bits do not depend on their number.
+// One op. Everything is decided from the node's full dims (claim) and the job (run); workers share
+// a run by taking fixed parts of the output, so that the bits do not depend on their number.
 typedef struct cpu_op {
     tnp_op number;
-    uint32_t phases;                  // run is called for each, with a barrier of all workers between
-    uint32_t attr_bytes;              // sizeof of the attribute struct known here; 0 = none
-    // Why this node cannot be run (static text), or NULL. in[i] and out hold full dims and no data; attr is copied.
+    uint32_t phases;       // run is called for each, a barrier of all workers between
+    uint32_t attr_bytes;   // sizeof of the attribute struct known here; 0 = none
+    // Why this node cannot be run (static text), or NULL. in[i] and out hold full dims and no data;
+    // attr is copied.
     const char *(*refuse)(const cpu_job *node);
     // Bytes of scratch, NULL = 0. Same argument.
     uint64_t (*scratch_bytes)(const cpu_job *node, uint32_t workers);

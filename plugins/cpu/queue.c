@@ -170,8 +170,8 @@ static void *serve(void *argument)
     return NULL;
 }
 
-// Starts the thread with signals blocked, but for what its own faults raise: a handler of the program
-// may mend these.
+// Starts the thread with signals blocked, but for what its own faults raise: a handler of the
+// program may mend these.
 static bool start_thread(cpu_queue *queue)
 {
     static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };

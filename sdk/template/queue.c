@@ -132,8 +132,8 @@ static void place_works(tnp_queue *queue, unsigned char *at)
     }
 }
 
-// The thread gets no signal of the process: these belong to the application. What a fault of its own
-// raises is not blocked: the application may have a handler that mends it.
+// The thread gets no signal of the process: these belong to the application. What a fault of its
+// own raises is not blocked: the application may have a handler that mends it.
 static int start_thread(tnp_queue *queue)
 {
     static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };

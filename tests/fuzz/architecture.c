@@ -1,5 +1,5 @@
-// architecture.c: any bytes as a model: its keys and tensors are checked, and where nothing is wrong
-// with them, graphs are built.
+// architecture.c: any bytes as a model: its keys and tensors are checked, and where nothing is
+// wrong with them, graphs are built.
 #include <stdlib.h>
 #include <string.h>
 

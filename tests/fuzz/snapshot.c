@@ -1,5 +1,5 @@
-// The reader of states in a file on any bytes, under a magic, version, size, fingerprint and hash that
-// fit: what is behind them may be refused, and may not harm a session.
+// The reader of states in a file on any bytes, under a magic, version, size, fingerprint and hash
+// that fit: what is behind them may be refused, and may not harm a session.
 //
 // The session has the states s, F32 {4, 3}, and n, F32 {2}.
 #include <sha2.h>

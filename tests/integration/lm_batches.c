@@ -1,8 +1,8 @@
 // The same ids in pieces of several sizes and on 1 to 8 threads: the same bits for every number of
 // threads, and logits of other pieces within a bound.
 //   lm_batches MODEL IDS BOUND
-// IDS: how many. BOUND: of the difference of any logit from those of the ids one by one, relative to
-// the spread of the logits.
+// IDS: how many. BOUND: of the difference of any logit from those of the ids one by one, relative
+// to the spread of the logits.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

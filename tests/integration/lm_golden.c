@@ -2,8 +2,8 @@
 // passage.
 //   lm_golden MODEL GOLDEN TOLERANCE [THREADS]
 // TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV
-// cache in half precision; C as it comes, with 8-bit activations. A MODEL that is not there: skipped. Plugins are
-// found by TENON_PLUGIN_PATH.
+// cache in half precision; C as it comes, with 8-bit activations. A MODEL that is not there:
+// skipped. Plugins are found by TENON_PLUGIN_PATH.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -124,7 +124,8 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *what, tnp_
                               tnp_error *err)
 {
     // Asked for here as well, as a plugin should: the host warns of settings that nobody asks for.
-    static const char *const keys[] = { "refuse", "cost", "hidden", "memory", "largest", "import_alignment" };
+    static const char *const keys[] = { "refuse", "cost",    "hidden",
+                                        "memory", "largest", "import_alignment" };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         (void)setting(keys[i]);
     return fails() ? FAIL : made(it.cpu->open(instance, what, out, err));

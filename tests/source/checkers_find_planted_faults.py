@@ -155,6 +155,18 @@ class Composites(Tree):
                    "composites.c: gelu is composite, but has no case")
 
 
+class Columns(Tree):
+    NAME = "lines_have_100_columns"
+
+    def test_clean(self):
+        self.passes(self.NAME, {"core/graph/a.c": "// " + 97 * "…" + "\n",
+                                "sdk/include/tenon/plugin.h": "// " + 130 * "a" + "\n"})
+
+    def test_wide(self):
+        self.finds(self.NAME, {"core/graph/a.c": "\n// " + 98 * "a" + "\n"},
+                   "core/graph/a.c:2: 101 columns")
+
+
 class NamedTests(Tree):
     NAME = "named_tests_exist"
     ROW = '| 1 | a | b | `unit/graph/build.c`: a_name; `cli/run.bats`: "a title…" |\n'

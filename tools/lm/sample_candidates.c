@@ -51,10 +51,10 @@ void tlm_candidates_sort(tlm_candidates *candidates)
         tlm_candidates_select(candidates, candidates->count);
 }
 
-// exp(x), x <= 0. C libraries differ in the last bit of theirs, which may decide a draw; this is made
-// of operations whose result IEEE 754 fixes (and built without fused ones), so it is the same
-// everywhere. x = k ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts so that r is exact enough; the
-// series of exp(r) to r^13 / 13!, the first term left out being 2^-61.
+// exp(x), x <= 0. C libraries differ in the last bit of theirs, which may decide a draw; this is
+// made of operations whose result IEEE 754 fixes (and built without fused ones), so it is the same
+// everywhere. x = k ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts so that r is exact enough;
+// the series of exp(r) to r^13 / 13!, the first term left out being 2^-61.
 static double exp_of(double x)
 {
     static const double parts[] = { 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800,

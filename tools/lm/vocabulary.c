@@ -1,5 +1,5 @@
-// vocabulary.c: reading tokens and their types, and the way from text to id: a hash table, or, where
-// a file is made so that its texts collide, a search by halves, which nothing can make slow.
+// vocabulary.c: reading tokens and their types, and the way from text to id: a hash table, or,
+// where a file is made so that its texts collide, a search by halves, which nothing can make slow.
 #include "vocabulary.h"
 
 #include "alloc.h"

@@ -76,8 +76,8 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
 int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
              const float **out_logits);
 
-// Bytes of weights read in place from mapped files, and bytes of memory planned for the rest: a file
-// that was read into memory is part of it.
+// Bytes of weights read in place from mapped files, and bytes of memory planned for the rest: a
+// file that was read into memory is part of it.
 void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped);
 
 void cli_unload(cli_loaded *loaded);   // also half loaded, or zeroed

@@ -55,8 +55,8 @@ TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
 
-// Copies `bytes` from the start of an output of the last run, contiguous. Errors: TN_E_ARG, also when
-// that graph was not the one that ran last, or its run failed. Since 0.1
+// Copies `bytes` from the start of an output of the last run, contiguous. Errors: TN_E_ARG, also
+// when that graph was not the one that ran last, or its run failed. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output,
                                               void *to, uint64_t bytes, tn_error *err);
 

@@ -1,9 +1,10 @@
 // matmul.c: out[n, m] = sum over k of w[k, n] * x[k, m], for each of the B matrices of x and out.
 //
 // Two ways, chosen by the dtype of w:
-//   integer   block types with kernels of their own (integer_way_of), unless the user asked for F32 activations. Phase 0 rounds all
-//             activations to q8 (blocks.h) in scratch. Phase 1 packs 8 rows of w at a time into a
-//             panel and multiplies it with every token; a single token meets the rows as they are.
+//   integer   block types with kernels of their own (integer_way_of), unless the user asked for
+//             F32 activations. Phase 0 rounds all activations to q8 (blocks.h) in scratch. Phase 1
+//             packs 8 rows of w at a time into a panel and multiplies it with every token; a single
+//             token meets the rows as they are.
 //   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows
 //             of w at a time (F32 ones are used where they are, and F16 ones for few tokens) and
 //             multiplies them with every token.

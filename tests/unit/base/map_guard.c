@@ -1,5 +1,5 @@
-// Mapped files that are cut while they are in use: zeros and a mark under the guard, and every other
-// fault as before.
+// Mapped files that are cut while they are in use: zeros and a mark under the guard, and every
+// other fault as before.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -102,7 +102,7 @@ static void *read_all(void *argument)
     return NULL;
 }
 
-// --------------------------------------------------------------------------- in a process of its own
+// ------------------------------------------------------------------------- in a process of its own
 
 static void handle(int number)
 {

@@ -356,7 +356,8 @@ static void the_largest_products_do_not_overflow(void **state)
             }
 }
 
-// get_rows, convert and matmul as ops: a table of `type` of TABLE rows, decoded by the plain kernel.
+// get_rows, convert and matmul as ops: a table of `type` of TABLE rows, decoded by the plain
+// kernel.
 enum { K = 1280, TABLE = 20, TOKENS = 3 };
 
 static cpu_tensor tensor(tnp_dtype dtype, void *data, int64_t width, int64_t rows)

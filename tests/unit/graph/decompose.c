@@ -98,7 +98,7 @@ static void all_variants_give_what_the_composite_gives(void **state)
     }
 }
 
-// ------------------------------------------------------------------------------------- what is made
+// ------------------------------------------------------------------------------------ what is made
 
 static const tnp_attention_attr causal = { .size = sizeof causal,
                                            .flags = TNP_ATTENTION_CAUSAL,

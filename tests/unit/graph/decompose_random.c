@@ -1,5 +1,5 @@
-// Random graphs of one composite op each: whatever the shape rule takes, with lengths at any dims and
-// strided operands, has a decomposition that gives the same.
+// Random graphs of one composite op each: whatever the shape rule takes, with lengths at any dims
+// and strided operands, has a decomposition that gives the same.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -104,8 +104,9 @@ TLM_API bool tlm_is_stop(const tlm_tokenizer *tokenizer, int32_t id);
 // ------------------------------------------------------------------------------------------- model
 
 // Looks at a model as tlm_context_create does, without making anything of it, and lists what is
-// wrong with it in place of ending at the first: keys that are missing, of the wrong type or absurd;
-// where these are right, tensors that are missing, of the wrong shape or type, or one too many.
+// wrong with it in place of ending at the first: keys that are missing, of the wrong type or
+// absurd; where these are right, tensors that are missing, of the wrong shape or type, or one too
+// many.
 //   problems    each problem in one write: a line without its end
 //   out_count   how many; 0 = tlm_context_create will take the file
 // Errors: TN_E_ARG, TN_E_HOST_MEMORY. [any] Since 0.1
@@ -146,7 +147,8 @@ typedef struct tlm_logit_bias {
     float bias;   // added to the id's logit; -inf = never picked
 } tlm_logit_bias;
 
-// What the options below take at most and least; that of the other penalties reaches from its negative.
+// What the options below take at most and least; that of the other penalties reaches from its
+// negative.
 #define TLM_MAX_TEMPERATURE        1000
 #define TLM_MIN_REPETITION_PENALTY 0.001
 #define TLM_MAX_REPETITION_PENALTY 1000
@@ -175,8 +177,8 @@ typedef struct tlm_sampler_options {
     uint32_t reserved_2;   // 0
 } tlm_sampler_options;
 
-// The defaults: those below, 0 for the rest. In the header, so that it sets the struct that the caller
-// was compiled with. Since 0.1
+// The defaults: those below, 0 for the rest. In the header, so that it sets the struct that the
+// caller was compiled with. Since 0.1
 static inline void tlm_sampler_defaults(tlm_sampler_options *out_options)
 {
     memset(out_options, 0, sizeof *out_options);
