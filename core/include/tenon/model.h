@@ -4,8 +4,9 @@
 // Everything in the file is verified when it is opened: counts, lengths, offsets, types, alignment,
 // overlap. After that no accessor can leave the file.
 //
-// A model may stand in several files, NAME-00001-of-00003.gguf and its like: opening the first
-// opens all. Metadata is that of the first; tensors are counted through all.
+// A model may stand in several files, its parts, NAME-00001-of-00003.gguf and its like: opening the
+// first opens all. Metadata is that of the first; tensors are counted through all. (The naming
+// convention of GGUF calls a part a "shard", and its keys call it a "split".)
 //
 // Ownership: names, strings, arrays and tensor bytes are lent and live as long as the model; graphs
 // and sessions that use its tensors as weights must be destroyed before it. Threads: [any] for
@@ -78,7 +79,7 @@ TN_NODISCARD TN_API tn_status tn_model_part_at(const tn_model *model, uint32_t i
 TN_API const char *tn_model_problem(const tn_model *model, uint32_t index);
 
 // Whether the mapped files are as they were when they were opened: TN_E_FILE when one was changed
-// or cut since, or could not be read under tn_guard_mapped_files; what was computed meanwhile is
+// or cut since, or could not be read under tn_model_guard_files; what was computed meanwhile is
 // then worth nothing. For before a run and after each step of it: a microsecond a file. Since 0.1
 TN_NODISCARD TN_API tn_status tn_model_check(const tn_model *model, tn_error *err);
 
