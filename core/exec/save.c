@@ -26,7 +26,7 @@ uint64_t tni_session_fingerprint(const tn_session *session)
 {
     uint64_t mixed = session->graph_count;
     for (uint32_t g = 0; g < session->graph_count; g++)
-        mixed = (mixed ^ session->graphs[g].graph->fingerprint) * UINT64_C(1099511628211);
+        mixed = (mixed ^ session->graphs[g].schedule.given->fingerprint) * UINT64_C(1099511628211);
     return mixed;
 }
 

@@ -3,7 +3,7 @@
 //
 // A claim on several nodes is weighed against the cheapest single claims on the same nodes. Bytes
 // that are written through (states) stay on one device: the first one chosen of those that take
-// every node which touches them.
+// every node which touches them, together with the bytes that such a node touches beside them.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +26,9 @@ typedef struct assigning {
     double *single_ns;       // by node: cheapest claim on it alone
     uint64_t *takes_alone;   // by node: places with a claim on it alone
     uint64_t *takes;         // by node: places with any claim on it
-    uint64_t *may_hold;      // by storage: places that may touch it
+    uint64_t *may_hold;      // by group of storages: places that may touch it
     uint64_t *holds;         // by storage: places where its bytes are
-    bool *is_kept;           // by storage: a state, or written through: it stays on one place
+    tni_kept kept;           // what stays on one place
     uint32_t *chosen;        // by node: claim, or TNP_NONE
 } assigning;
 
@@ -55,17 +55,6 @@ static void index_claims(assigning *a)
     }
 }
 
-void tni_find_kept(const tn_graph *graph, bool *is_kept)
-{
-    for (uint32_t s = 0; s < graph->storage_count; s++)
-        is_kept[s] = tni_storage_source(graph, s) == TNI_STATE;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        const tni_value *out = &graph->values[graph->nodes[n].output];
-        if (out->base != TNP_NONE)
-            is_kept[out->storage] = true;
-    }
-}
-
 // Storages that the caller pins, states, and what is written through: every node that touches one
 // must run where it is. Fusions count only where no device takes the node alone: whether one can be
 // chosen depends on its other nodes.
@@ -75,17 +64,19 @@ static void pin_storages(assigning *a)
     const uint32_t *pins = a->request->storage_places;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
         bool is_pinned = pins && s < a->request->pinned_count && pins[s] != TNP_NONE;
-        a->may_hold[s] = is_pinned ? UINT64_C(1) << pins[s] : UINT64_MAX;
+        if (a->kept.groups[s] == s)   // the least of its group comes first
+            a->may_hold[s] = UINT64_MAX;
+        if (is_pinned)
+            a->may_hold[a->kept.groups[s]] &= UINT64_C(1) << pins[s];
     }
-    tni_find_kept(graph, a->is_kept);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];
 
         uint32_t values[TNI_MAX_READS + 1],
             count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t i = 0; i < count; i++)
-            if (a->is_kept[graph->values[values[i]].storage])
-                a->may_hold[graph->values[values[i]].storage] &= takers;
+            if (a->kept.is_kept[graph->values[values[i]].storage])
+                a->may_hold[a->kept.groups[graph->values[values[i]].storage]] &= takers;
     }
 }
 
@@ -106,7 +97,7 @@ static bool weigh(const assigning *a, const tni_claim *claim, double *out_ns)
             count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[values[k]].storage;
-            if (!(a->may_hold[storage] & here))
+            if (!(a->may_hold[a->kept.groups[storage]] & here))
                 return false;
             if (tni_storage_source(graph, storage) == TNI_MADE && a->holds[storage] &&
                 !(a->holds[storage] & here))
@@ -132,8 +123,8 @@ static void choose(assigning *a, uint32_t c)
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[values[k]].storage;
             a->holds[storage] |= here;
-            if (a->is_kept[storage])
-                a->may_hold[storage] = here;
+            if (a->kept.is_kept[storage])
+                a->may_hold[a->kept.groups[storage]] = here;
         }
         a->holds[graph->values[graph->nodes[n].output].storage] = here;
     }
@@ -200,11 +191,10 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
         .takes = tni_arena_take_array(arena, graph->node_count, sizeof *a.takes),
         .may_hold = tni_arena_take_array(arena, graph->storage_count, sizeof *a.may_hold),
         .holds = tni_arena_take_array(arena, graph->storage_count, sizeof *a.holds),
-        .is_kept = tni_arena_take_array(arena, graph->storage_count, sizeof *a.is_kept),
         .chosen = chosen,
     };
     if (!a.next_claim || !a.first_claim || !a.single_ns || !a.takes_alone || !a.takes ||
-        !a.may_hold || !a.holds || !a.is_kept)
+        !a.may_hold || !a.holds || !tni_find_kept(graph, arena, &a.kept))
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes",
                         graph->node_count);
     index_claims(&a);

@@ -58,22 +58,25 @@ static bool find_where_nodes_may_run(judging *j)
     const tn_graph *graph = j->request->graph;
     const uint32_t *pins = j->request->storage_places;
     uint64_t *holds = tni_arena_take_array(j->arena, graph->storage_count, sizeof *holds);
-    bool *is_kept = tni_arena_take_array(j->arena, graph->storage_count, sizeof *is_kept);
-    if (!holds || !is_kept)
+    tni_kept kept;
+    if (!holds || !tni_find_kept(graph, j->arena, &kept))
         return false;
-    tni_find_kept(graph, is_kept);
-    for (uint32_t s = 0; s < graph->storage_count; s++)
-        holds[s] = pins && pins[s] != TNP_NONE ? UINT64_C(1) << pins[s] : UINT64_MAX;
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        if (kept.groups[s] == s)   // the least of its group comes first
+            holds[s] = UINT64_MAX;
+        if (pins && pins[s] != TNP_NONE)
+            holds[kept.groups[s]] &= UINT64_C(1) << pins[s];
+    }
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t n = 0; n < graph->node_count; n++) {
             uint32_t values[TNI_MAX_READS + 1];
             uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
             j->may[n] = UINT64_MAX;
             for (uint32_t i = 0; i < count; i++) {
-                uint32_t storage = graph->values[values[i]].storage;
-                if (pass == 0 && is_kept[storage] && !is_open_question(j, n))
-                    holds[storage] &= j->takes[n];
-                j->may[n] &= holds[storage];
+                uint32_t storage = graph->values[values[i]].storage, group = kept.groups[storage];
+                if (pass == 0 && kept.is_kept[storage] && !is_open_question(j, n))
+                    holds[group] &= j->takes[n];
+                j->may[n] &= holds[group];
             }
         }
     return true;

@@ -28,8 +28,15 @@ typedef struct tni_assign_request {
     const tni_answers *answers;
 } tni_assign_request;
 
-// By storage: whether it stays on one place, a state or written through.
-void tni_find_kept(const tn_graph *graph, bool *is_kept);
+// States, and what is written through, stay on one place. Those that a node touches together share
+// it: they are of one group.
+typedef struct tni_kept {
+    bool *is_kept;      // by storage
+    uint32_t *groups;   // by storage: the least storage of its group; itself, where it is not kept
+} tni_kept;
+
+// false: out of memory.
+bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
 
 // chosen[n]: index of the claim that gets node n.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,

@@ -132,3 +132,12 @@ ask() { run --separate-stderr tenon run austen "$1" -n 8 --greedy --json --promp
     [ -s cache ]
     [[ $stderr != *warning* ]]
 }
+
+@test "a cache is of the model, not of the device that made it" {
+    partial=$(dirname "$TENON_TEST_PLUGINS")/session-plugins/partial.so
+    ask "$PROMPT"
+    run --separate-stderr tenon run austen "$PROMPT" -n 2 --greedy --prompt-cache cache --plugin "$partial" --device partial0 --set plugin.partial.refuse=80,48,60,64
+    [ "$status" -eq 0 ]
+    [[ $stderr != *warning* ]]
+    [[ $stderr == *"prompt cache:"* ]]
+}

@@ -130,6 +130,21 @@ static void a_state_that_is_only_read_lies_where_all_its_readers_can_run(void **
     assert_int_equal(rig_place(&r, b), 1);
 }
 
+static void states_that_a_node_touches_together_lie_together(void **state)
+{
+    (void)state;
+    tn_value k = tn_graph_state(r.graph, "k", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value v = tn_graph_state(r.graph, "v", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value first = rig_op(&r, TNP_OP_NEG, k), second = rig_op(&r, TNP_OP_EXP, v);
+    tn_value both = tn_graph_add(r.graph, k, v);
+    rig_finish(&r, tn_graph_add(r.graph, tn_graph_add(r.graph, first, second), both));
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;   // so v is not there, and k cannot be
+    rig_schedule(&r, NULL);
+    assert_int_equal(rig_place(&r, first), 1);
+    assert_int_equal(rig_place(&r, second), 1);
+    assert_int_equal(rig_place(&r, both), 1);
+}
+
 static void a_state_that_is_a_length_lies_where_it_is_used(void **state)
 {
     (void)state;
@@ -247,6 +262,7 @@ int main(void)
         CASE(fusions_that_wait_for_each_other_fall_back_to_single_nodes),
         CASE(every_node_that_touches_a_state_runs_where_it_is),
         CASE(a_state_that_is_only_read_lies_where_all_its_readers_can_run),
+        CASE(states_that_a_node_touches_together_lie_together),
         CASE(a_state_that_is_a_length_lies_where_it_is_used),
         CASE(a_storage_that_is_pinned_stays),
         CASE(what_is_written_through_stays_too),
