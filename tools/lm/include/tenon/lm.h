@@ -147,8 +147,8 @@ typedef struct tlm_logit_bias {
     float bias;   // added to the id's logit; -inf = never picked
 } tlm_logit_bias;
 
-// What the options below take at most and least; that of the other penalties reaches from its
-// negative.
+// The ends of ranges of the options below; frequency and presence penalty go from -TLM_MAX_PENALTY
+// to TLM_MAX_PENALTY. Since 0.1
 #define TLM_MAX_TEMPERATURE        1000
 #define TLM_MIN_REPETITION_PENALTY 0.001
 #define TLM_MAX_REPETITION_PENALTY 1000
