@@ -2,8 +2,8 @@
 //
 // The pool's threads sleep while there is no body. In a barrier a worker spins for a short while
 // and then sleeps. Where much of the workers' time is lost that way, because there are fewer free
-// cores than workers, the next bodies get fewer workers for a while (team_judge.c). One body runs at a
-// time; callers from several threads take turns.
+// cores than workers, the next bodies get fewer workers for a while (team_judge.c). One body runs
+// at a time; callers from several threads take turns.
 #ifndef TNI_TEAM_H
 #define TNI_TEAM_H
 

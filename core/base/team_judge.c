@@ -1,9 +1,9 @@
 // team_judge.c: how many workers a run gets.
 //
 // Workers in lockstep are as fast as the slowest: where another process holds one of two cores,
-// each barrier may wait for the scheduler to bring back the worker that it took off, and two workers
-// get less done than one. On 2 cores beside a busy loop, a model of 135M decoded 24 tokens/s with
-// two workers and 87 with one. So the pool adapts:
+// each barrier may wait for the scheduler to bring back the worker that it took off, and two
+// workers get less done than one. On 2 cores beside a busy loop, a model of 135M decoded 24
+// tokens/s with two workers and 87 with one. So the pool adapts:
 //
 //   - A worker that sleeps in a barrier, or the caller while it waits for the last worker, counts
 //     the time as lost. Short waits, which uneven parts cause, end while it spins, and cost no look

@@ -5,9 +5,9 @@
 #include "plan/search.h"
 
 enum {
-    MOST_FOR_GREEDY = 2000,   // blocks
-    ROUND_STEPS = 2,          // a block, of the first round of searching at the bound
-    MOST_STEPS = 20000        // of all rounds: some 10 ms
+    MOST_FOR_GREEDY = 8000,   // blocks
+    ROUND_STEPS = 5,          // a block, of the first round of searching at the bound
+    MOST_STEPS = 60000        // of all rounds: some 10 ms
 };
 
 // in_place_of points to a lower index, so one pass forward finds each interval's block and its

@@ -13,8 +13,9 @@ enum {
     WEIGHT = 16,         // of a dead end
     FULL_PERCENT = 90,   // of the bound
     FULL_DEAD_ENDS = 16,
-    RELAX_DEAD_ENDS = 256,   // before the limit is raised
-    RELAX_PARTS = 1024       // of the limit, by which it is raised
+    RELAX_DEAD_ENDS = 256,   // before the limit is raised,
+    RELAX_WORK = 4,          // or work, an item
+    RELAX_PARTS = 1024       // of the limit, by which it is raised first
 };
 
 // Items come by first section, so the first that covers a section reaches furthest back.
@@ -279,6 +280,7 @@ static step jump_back(tni_plan_search *s, stretch conflict, stretch *out_changed
 static step decide(tni_plan_search *s, stretch *changed, bool *out_is_dead_end)
 {
     stretch conflict;
+    s->work++;
     look_answer look = tni_plan_search_look(s, *changed, &conflict);
     *out_is_dead_end = look == LOOK_DEAD_END;
     if (look == LOOK_NO_MEMORY)
@@ -311,22 +313,27 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
     stretch changed = { 0, s->sections->count };
     while (s->unplaced) {
         bool is_dead_end;
+        uint64_t begin = s->work;
         if (*steps == 0)
             return TNI_PLAN_SEARCH_GAVE_UP;
-        --*steps;
         step last = decide(s, &changed, &is_dead_end);
         if (last != STEPPED)
             return no_more(last);
+        *steps -= *steps < s->work - begin ? *steps : s->work - begin;
     }
     return TNI_PLAN_SEARCH_FOUND;
 }
 
+// Where much work went before a raise, the next one is twice as large: the limit is too low for all
+// of a long graph, and few raises must do.
 tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit)
 {
     if (!rank_items(s, 0))
         return TNI_PLAN_SEARCH_NO_MEMORY;
     tni_plan_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
     stretch changed = { 0, s->sections->count };
+    uint64_t more = s->limit / RELAX_PARTS + 1, begin = s->work;
+    const uint64_t most = RELAX_WORK * (uint64_t)s->sections->item_count + RELAX_DEAD_ENDS;
     uint32_t dead_ends = 0;
     while (s->unplaced) {
         bool is_dead_end;
@@ -334,11 +341,13 @@ tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t 
         if (last == NO_MEMORY)
             return TNI_PLAN_SEARCH_NO_MEMORY;
         dead_ends += is_dead_end;
-        if (dead_ends <= RELAX_DEAD_ENDS && last == STEPPED)
+        if (dead_ends <= RELAX_DEAD_ENDS && s->work - begin <= most && last == STEPPED)
             continue;
-        dead_ends = 0;
-        uint64_t more = s->limit / RELAX_PARTS + 1;
         s->limit = s->limit > UINT64_MAX - more ? UINT64_MAX : s->limit + more;
+        if (s->work - begin > most || last == NO_CHOICE)
+            more = more > UINT64_MAX / 2 ? UINT64_MAX : 2 * more;
+        dead_ends = 0;
+        begin = s->work;
         if (last == NO_CHOICE) {
             tni_plan_search_reset(s, s->limit);
             changed = (stretch){ 0, s->sections->count };

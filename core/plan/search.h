@@ -49,12 +49,13 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
                                         const tni_plan_sections *sections);
 void tni_plan_search_destroy(tni_plan_search *search);   // NULL is fine
 
-// Searches from the start, for `steps` decisions at most, which come off *steps; weights are kept
-// from call to call, and `round` chooses the order in which blocks are tried.
+// Searches from the start, for `steps` at most, which come off *steps: a step is a decision, a
+// change undone, or 64 sections looked at. Weights are kept from call to call, and `round` chooses
+// the order in which blocks are tried.
 tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t limit, uint32_t round,
                                            uint64_t *steps);
 
-// As above but always finds something: after some dead ends the limit is raised a little.
+// As above but always finds something: after some dead ends, or much work, the limit is raised.
 // *limit is then what it ended at.
 tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit);
 

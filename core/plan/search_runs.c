@@ -9,8 +9,9 @@ typedef struct valley {
 } valley;
 
 enum {
-    WIDE = 1024,   // sections of a run that is looked at in part
-    BESIDE = 256   // sections on either side of its fullest one
+    WORK_SECTIONS = 64,   // that are as much work as a decision
+    WIDE = 1024,          // sections of a run that is looked at in part
+    BESIDE = 256          // sections on either side of its fullest one
 };
 
 // Part of an open run, and what fits into the run and covers some of the part.
@@ -253,6 +254,7 @@ look_answer tni_plan_search_look(tni_plan_search *s, stretch changed, stretch *o
             continue;
         }
         valley v = plateau_at(s, t);
+        s->work += (v.at.end - v.at.first) / WORK_SECTIONS;
         bool is_closed = false;
         if (v.height < v.wall) {
             if (!forget_runs(s, v.at))

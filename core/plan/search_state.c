@@ -129,6 +129,7 @@ bool tni_plan_search_set_run(tni_plan_search *s, uint32_t at, const open_run *ru
 
 void tni_plan_search_undo(tni_plan_search *s, uint32_t change_mark, uint32_t run_mark)
 {
+    s->work += s->change_count - change_mark;
     while (s->change_count > change_mark)
         undo_change(s, &s->changes[--s->change_count]);
     while (s->old_run_count > run_mark) {

@@ -13,8 +13,8 @@
 // everything but open and close.
 //
 // Limit: reading a mapped file that was cut, or whose disk fails, raises SIGBUS, which ends the
-// process. TN_MODEL_IN_MEMORY reads the file into memory instead; tn_model_guard_files makes it zeros
-// that tn_model_check tells of.
+// process. TN_MODEL_IN_MEMORY reads the file into memory instead; tn_model_guard_files makes it
+// zeros that tn_model_check tells of.
 #ifndef TENON_MODEL_H
 #define TENON_MODEL_H
 
@@ -40,9 +40,9 @@ typedef struct tn_model_options {
 } tn_model_options;
 
 // options NULL = defaults. Errors: TN_E_ARG path or out_model is NULL, a flag is unknown; TN_E_FILE
-// with path, what was found and what was expected; TN_E_HOST_MEMORY. With TN_MODEL_INSPECT TN_E_FILE
-// is left for a file that cannot be read, and for one without a header of GGUF 2 or 3, or with one
-// that counts more keys or tensors than it has room for. Since 0.1
+// with path, what was found and what was expected; TN_E_HOST_MEMORY. With TN_MODEL_INSPECT
+// TN_E_FILE is left for a file that cannot be read, and for one without a header of GGUF 2 or 3, or
+// with one that counts more keys or tensors than it has room for. Since 0.1
 TN_NODISCARD TN_API tn_status tn_model_open(const char *path, const tn_model_options *options,
                                             tn_model **out_model, tn_error *err);
 

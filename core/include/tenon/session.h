@@ -90,8 +90,8 @@ typedef struct tn_save_options {
 // whole when something fails. A file that is there and no snapshot (and not empty) is not replaced.
 // New files can be read by their owner alone. options NULL = defaults.
 // Errors: TN_E_ARG path is NULL, so is a note or extents that are counted, an extent is of no state
-// or beyond it; TN_E_FILE path is no place for a file, or holds something else; TN_E_IO it cannot be
-// written; those of the device; TN_E_HOST_MEMORY. Since 0.1
+// or beyond it; TN_E_FILE path is no place for a file, or holds something else; TN_E_IO it cannot
+// be written; those of the device; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_save(tn_session *session, const char *path,
                                               const tn_save_options *options, tn_error *err);
 

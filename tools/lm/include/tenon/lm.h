@@ -250,9 +250,9 @@ TLM_API void tlm_context_destroy(tlm_context *context);
 //   out_logits   F32 {vocabulary} after the last id, with TLM_ALL_LOGITS {vocabulary, count}; lent
 //                until the next call
 // Errors: TN_E_ARG count is 0; TN_E_DATA an id that is no token, or no room in the context: the
-// numbers are told; those of tn_session_run. When a device failed: TN_E_ARG until a tlm_context_reset
-// or tlm_context_load that succeeds. After an error the position is that from before the call.
-// Since 0.1
+// numbers are told; those of tn_session_run. When a device failed: TN_E_ARG until a
+// tlm_context_reset or tlm_context_load that succeeds. After an error the position is that from
+// before the call. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
                                         const float **out_logits, tn_error *err);
 
@@ -280,8 +280,8 @@ TN_NODISCARD TLM_API tn_status tlm_context_save(tlm_context *context, const char
 // context, as tlm_context_reset does. To use it for a text that begins otherwise, compare
 // tlm_context_ids and rewind.
 // Errors, after which the context is as it was: those of tn_snapshot_open; TN_E_GRAPH it is of
-// another model or context; TN_E_DATA its ids do not fit. Others are of a device: until a reset or a
-// load that succeeds, tlm_eval and tlm_context_save then answer TN_E_ARG. Since 0.1
+// another model or context; TN_E_DATA its ids do not fit. Others are of a device: until a reset or
+// a load that succeeds, tlm_eval and tlm_context_save then answer TN_E_ARG. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_load(tlm_context *context, const char *path,
                                                 tn_error *err);
 
