@@ -153,12 +153,26 @@ const void *tn_snapshot_note(const tn_snapshot *snapshot, uint64_t *out_bytes)
     return snapshot->note;
 }
 
-// ----------------------------------------------------------------------------------------- restore
-
 static bool is_text(const char *bytes, uint64_t count, const char *text)
 {
     return strlen(text) == count && memcmp(bytes, text, count) == 0;
 }
+
+int64_t tn_snapshot_extent(const tn_snapshot *snapshot, const char *state)
+{
+    int64_t extent = -1;
+    for (uint32_t i = 0; i < snapshot->header->state_count; i++) {
+        const part *p = &snapshot->parts[i];
+        if (state && !is_text(p->name, p->entry->name_bytes, state))
+            continue;
+        if (extent >= 0 && extent != p->entry->count)
+            return -1;
+        extent = p->entry->count;
+    }
+    return extent;
+}
+
+// ----------------------------------------------------------------------------------------- restore
 
 static const part *find_part(const tn_snapshot *s, const tni_state *state)
 {

@@ -104,6 +104,26 @@ ask() { run --separate-stderr tenon run austen "$1" -n 8 --greedy --json --promp
     fails_with 6 "Permission denied" tenon run austen She -n 1 --greedy --prompt-cache locked/cache
 }
 
+@test "ids beside states that do not hold them are warned of" {
+    ask "$PROMPT"
+    python3 - <<'PY'
+import hashlib, struct
+data = bytearray(open("cache", "rb").read()[:-32])
+count, (key, note) = struct.unpack_from("<I", data, 12)[0], struct.unpack_from("<QQ", data, 32)
+at = 64 + key + -key % 8 + note + -note % 8
+for _ in range(count):   # no state holds anything
+    name = struct.unpack_from("<Q", data, at + 88)[0]
+    struct.pack_into("<QQ", data, at + 72, 0, 0)
+    at += 96 + name + -name % 8
+del data[at:]
+struct.pack_into("<Q", data, 16, len(data) + 32)
+open("cache", "wb").write(data + hashlib.sha256(data).digest())
+PY
+    ask "$PROMPT"
+    [[ $stderr == *"cache: holds 14 ids beside a KV cache that is not of so many; it is not used"* ]]
+    [ "$(json 'o["reused_tokens"]')" = 0 ]
+}
+
 @test "a full disk: the text comes, then exit code 6; the old file is whole, no half one is left" {
     ask "$PROMPT"
     cp cache before

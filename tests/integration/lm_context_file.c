@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,29 @@ static void a_file_cut_or_changed_anywhere_is_refused_and_changes_nothing(void *
     tlm_context_destroy(reference);
 }
 
+// A file that is whole, but made to harm: one id more than the states hold. It takes the place of
+// padding, so nothing moves.
+static void ids_that_the_states_do_not_hold_are_refused(void **state)
+{
+    (void)state;
+    enum { NOTE_BYTES_AT = 40 };   // exec/snapshot.h
+    const uint64_t is = FIRST * sizeof *ids, made = is + sizeof *ids;
+    tlm_context *context = make_saved(NULL);
+    size_t count;
+    unsigned char *bytes = test_read_file(path, &count);
+    assert_memory_equal(bytes + NOTE_BYTES_AT, &is, sizeof is);
+    memcpy(bytes + NOTE_BYTES_AT, &made, sizeof made);
+    SHA2_CTX hash;
+    SHA256Init(&hash);
+    SHA256Update(&hash, bytes, count - SHA256_DIGEST_LENGTH);
+    SHA256Final(bytes + count - SHA256_DIGEST_LENGTH, &hash);
+    test_folder_write(&folder, "cache", bytes, count);
+    free(bytes);
+    refuse(context, TN_E_DATA, "holds 34 ids beside a KV cache that is not of so many");
+    assert_int_equal(tlm_context_position(context), FIRST);
+    tlm_context_destroy(context);
+}
+
 static tn_status load_with(const tn_allocator *allocator, void *unused)
 {
     (void)unused;
@@ -302,6 +326,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_of_another_context_is_refused_and_changes_nothing),
         cmocka_unit_test(other_weights_are_another_model),
         cmocka_unit_test(a_file_cut_or_changed_anywhere_is_refused_and_changes_nothing),
+        cmocka_unit_test(ids_that_the_states_do_not_hold_are_refused),
         cmocka_unit_test(loading_survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

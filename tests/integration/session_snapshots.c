@@ -135,7 +135,8 @@ static void states_come_back_on_any_device(void **state)
             tn_session *a = session_on(devices[from]), *b = session_on(devices[to]);
             fill_session(a, &want);
             save(a, NULL);
-            restore(b, NULL);
+            signal(SIGXFSZ, SIG_DFL);
+    restore(b, NULL);
             need_contents(b, &want);
             tn_session_destroy(a);
             tn_session_destroy(b);
@@ -166,6 +167,27 @@ static void beyond_an_extent_a_restored_state_is_zero(void **state)
         assert_memory_equal(&other, &want, sizeof want);
         tn_session_destroy(session);
     }
+}
+
+static void a_snapshot_tells_how_much_of_each_state_it_holds(void **state)
+{
+    (void)state;
+    tn_state_extent all = { NULL, 3 }, extents[] = { all, { "blocks", 2 } };
+    tn_save_options options = { .size = sizeof options, .extents = extents };
+    tn_session *session = session_on("cpu0");
+    tn_snapshot *snapshot;
+    tn_error err = { 0 };
+    for (options.extent_count = 1; options.extent_count <= 2; options.extent_count++) {
+        save(session, &options);
+        need(tn_snapshot_open(path, NULL, &snapshot, &err), &err);
+        bool is_same = options.extent_count == 1;
+        assert_int_equal(tn_snapshot_extent(snapshot, NULL), is_same ? 3 : -1);
+        assert_int_equal(tn_snapshot_extent(snapshot, "plain"), 3);
+        assert_int_equal(tn_snapshot_extent(snapshot, "blocks"), is_same ? 3 : 2);
+        assert_int_equal(tn_snapshot_extent(snapshot, "plai"), -1);
+        tn_snapshot_close(snapshot);
+    }
+    tn_session_destroy(session);
 }
 
 static void a_note_is_kept_and_a_key_is_asked_for(void **state)
@@ -409,7 +431,6 @@ static void a_full_disk_leaves_the_old_file_and_no_half_one(void **state)
         assert_non_null(strstr(err.text, "nothing was changed"));
         assert_int_equal(count_files(), before);
     }
-    signal(SIGXFSZ, SIG_DFL);
     restore(session, NULL);
     write_row(session, 0, &other);
     assert_memory_equal(&other, &want, sizeof want);
@@ -504,6 +525,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_come_back_on_any_device),
         cmocka_unit_test(beyond_an_extent_a_restored_state_is_zero),
+        cmocka_unit_test(a_snapshot_tells_how_much_of_each_state_it_holds),
         cmocka_unit_test(a_note_is_kept_and_a_key_is_asked_for),
         cmocka_unit_test(other_graphs_are_refused_and_change_nothing),
         cmocka_unit_test(extents_that_a_state_does_not_have_are_refused),

@@ -47,14 +47,24 @@ tn_status tlm_context_save(tlm_context *context, const char *path, tn_error *err
     return tn_session_save(context->session, path, &options, err);
 }
 
-static tn_status check_ids(const tlm_context *c, const char *path, const int32_t *ids,
-                           uint64_t bytes, tn_error *err)
+// Whoever made the file may have put ids beside states that do not hold them.
+static tn_status check_ids(const tlm_context *c, const char *path, const tn_snapshot *snapshot,
+                           tn_error *err)
 {
+    uint64_t bytes;
+    const int32_t *ids = tn_snapshot_note(snapshot, &bytes);
     uint64_t count = bytes / sizeof *ids;
+    int64_t held = tn_snapshot_extent(snapshot, NULL);
     bool fits = bytes % sizeof *ids == 0 && count <= c->capacity;
     for (uint64_t i = 0; i < count && fits; i++)
         fits = ids[i] >= 0 && ids[i] < c->hparams.vocabulary;
-    return fits ? TN_OK : tlm_fail(err, TN_E_DATA, "%s: holds ids that do not fit the model", path);
+    if (!fits)
+        return tlm_fail(err, TN_E_DATA, "%s: holds ids that do not fit the model", path);
+    return held >= 0 && (uint64_t)held == count
+               ? TN_OK
+               : tlm_fail(err, TN_E_DATA,
+                          "%s: holds %" PRIu64 " ids beside a KV cache that is not of so many",
+                          path, count);
 }
 
 static tn_status restore(tlm_context *c, const char *path, const tn_snapshot *snapshot,
@@ -64,7 +74,7 @@ static tn_status restore(tlm_context *c, const char *path, const tn_snapshot *sn
     uint64_t bytes;
     const int32_t *ids = tn_snapshot_note(snapshot, &bytes);
     model_key(c->model, key);
-    tn_status status = check_ids(c, path, ids, bytes, err);
+    tn_status status = check_ids(c, path, snapshot, err);
     if (status == TN_OK)
         status = tn_session_restore(c->session, snapshot, key, err);
     if (status == TN_E_GRAPH)

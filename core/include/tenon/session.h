@@ -109,6 +109,10 @@ TN_API void tn_snapshot_close(tn_snapshot *snapshot);
 // The application's bytes, lent, aligned to 8. [any] Since 0.1
 TN_API const void *tn_snapshot_note(const tn_snapshot *snapshot, uint64_t *out_bytes);
 
+// How much of a state it holds, the first so many of its last dim; state NULL = of each state. -1
+// when there is no such state, or, with NULL, when the states differ. [any] Since 0.1
+TN_API int64_t tn_snapshot_extent(const tn_snapshot *snapshot, const char *state);
+
 // Sets all states as the snapshot has them, zero beyond its extents. key as when it was saved.
 // Errors: TN_E_GRAPH it is of other graphs, or has another key: the states are as they were; those
 // of the device: the states are then undefined until tn_session_reset or a restore that succeeds.
