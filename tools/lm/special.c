@@ -9,6 +9,7 @@
 #include "error.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MOST_SPECIAL_BYTES = 1024 };   // what a place of a text may cost; those in use have 50 or so
 
@@ -17,6 +18,28 @@ static bool is_special(const tlm_token *token)
     return token->bytes > 0 &&
            (token->type == TLM_TOKEN_CONTROL || token->type == TLM_TOKEN_UNKNOWN ||
             token->type == TLM_TOKEN_USER_DEFINED);
+}
+
+static bool is_user_defined(const tlm_vocabulary *v, int32_t id)
+{
+    return v->tokens[id].type == TLM_TOKEN_USER_DEFINED;
+}
+
+// Of equal texts the lowest id stays, and the lowest that is user-defined: no other is ever found,
+// and looking through them would cost their number at each place of a text.
+static void drop_doubles(tlm_specials *s, const tlm_vocabulary *v)
+{
+    uint32_t kept = 0, begin = 0;   // begin: of the equals that are kept
+    for (uint32_t i = 0; i < s->count; i++) {
+        const tlm_token *token = &v->tokens[s->ids[i]];
+        const tlm_token *last = kept ? &v->tokens[s->ids[kept - 1]] : NULL;
+        if (!last || last->bytes != token->bytes || memcmp(last->text, token->text, token->bytes))
+            begin = kept;
+        bool has_user_defined = kept > begin && is_user_defined(v, s->ids[kept - 1]);
+        if (kept == begin || (!has_user_defined && is_user_defined(v, s->ids[i])))
+            s->ids[kept++] = s->ids[i];
+    }
+    s->count = kept;
 }
 
 tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabulary, tn_error *err)
@@ -39,6 +62,7 @@ tn_status tlm_specials_init(tlm_specials *specials, const tlm_vocabulary *vocabu
         specials->ids[specials->count++] = id;
     }
     tlm_vocabulary_sort(vocabulary, specials->ids, specials->count);
+    drop_doubles(specials, vocabulary);
     return TN_OK;
 }
 
@@ -77,7 +101,7 @@ static int32_t find_at_begin(const tlm_specials *s, const tlm_vocabulary *v, con
         if (from == to)
             break;
         for (uint32_t i = from; i < to && v->tokens[s->ids[i]].bytes == depth + 1; i++) {
-            if (is_plain && v->tokens[s->ids[i]].type != TLM_TOKEN_USER_DEFINED)
+            if (is_plain && !is_user_defined(v, s->ids[i]))
                 continue;
             best = s->ids[i];   // of equals, the lowest id comes first
             break;

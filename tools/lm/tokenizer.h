@@ -15,7 +15,7 @@ typedef struct tlm_ids {
 tn_status tlm_ids_add(tlm_ids *ids, int32_t id, tn_error *err);
 
 // Tokens that are cut out of a text before anything else: control, unknown and user-defined ones,
-// ascending by their bytes.
+// ascending by their bytes; of equal ones two at most.
 typedef struct tlm_specials {
     int32_t *ids;
     uint32_t count;

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "failing_alloc.h"
+#include "tokenizer.h"
 #include "vocabulary.h"
 
 typedef struct broken_case {
@@ -348,6 +350,53 @@ static void texts_that_collide_survive_every_failing_allocation(void **state)
     tn_model_close(model);
 }
 
+// A file may have one special text a hundred thousand times: that is as fast as having it once.
+static void doubled_special_tokens_cost_nothing(void **state)
+{
+    (void)state;
+    enum { DOUBLES = 200000, TEXT_BYTES = 20000, SECONDS = 2 };
+    static char text[TEXT_BYTES];
+    memset(text, 'a', sizeof text);
+    for (int32_t user_defined = -1; user_defined <= 5; user_defined += 6) {
+        gguf_builder b;
+        gguf_builder_init(&b, 3);
+        gguf_builder_key_string(&b, "tokenizer.ggml.model", "gpt2");
+        gguf_builder_key_string(&b, "tokenizer.ggml.pre", "gpt-2");
+        gguf_builder_array(&b, "tokenizer.ggml.tokens", TN_KEY_STRING, DOUBLES);
+        for (int i = 0; i < DOUBLES; i++)
+            gguf_builder_string(&b, "a");
+        gguf_builder_array(&b, "tokenizer.ggml.token_type", TN_KEY_I32, DOUBLES);
+        for (int i = 0; i < DOUBLES; i++)
+            gguf_builder_u32(&b, i == user_defined ? TLM_TOKEN_USER_DEFINED : TLM_TOKEN_CONTROL);
+        gguf_builder_array(&b, "tokenizer.ggml.merges", TN_KEY_STRING, 0);
+        gguf_builder_align(&b, 32);
+        tn_model *model = test_open_built(&b);
+        tlm_tokenizer *tokenizer = NULL;
+        int32_t *ids;
+        uint32_t count;
+        assert_int_equal(tlm_tokenizer_create(model, NULL, &tokenizer, NULL), TN_OK);
+        assert_int_equal(tlm_tokenize(tokenizer, "aa", 2, 0, &ids, &count, NULL), TN_OK);
+        assert_int_equal(count, 2);
+        assert_int_equal(ids[1], 0);   // the lowest id
+        tlm_ids_free(tokenizer, ids);
+        tlm_specials specials = { 0 };
+        tlm_vocabulary vocabulary = { 0 };
+        size_t at;
+        tn_allocator allocator = tlm_allocator(NULL);
+        assert_int_equal(tlm_vocabulary_init(&vocabulary, model, &allocator, NULL), TN_OK);
+        assert_int_equal(tlm_specials_init(&specials, &vocabulary, NULL), TN_OK);
+        clock_t begin = clock();
+        for (size_t i = 0; i < sizeof text; i++)   // in plain text
+            assert_int_equal(tlm_specials_find(&specials, &vocabulary, text + i, 1, true, &at),
+                             user_defined);
+        assert_true(clock() - begin < SECONDS * CLOCKS_PER_SEC);
+        tlm_specials_finish(&specials, &vocabulary);
+        tlm_vocabulary_finish(&vocabulary);
+        tlm_tokenizer_destroy(tokenizer);
+        tn_model_close(model);
+    }
+}
+
 // Each byte of a text may cost as many steps as the longest special token has bytes.
 static void a_special_token_of_many_bytes_is_refused(void **state)
 {
@@ -433,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_word_that_is_a_token_is_taken_whole_where_the_file_says_so),
         cmocka_unit_test(stop_texts_may_be_user_defined),
         cmocka_unit_test(the_lower_of_two_equal_tokens_counts),
+        cmocka_unit_test(doubled_special_tokens_cost_nothing),
         cmocka_unit_test(a_special_token_of_many_bytes_is_refused),
         cmocka_unit_test(the_first_of_two_equal_merges_counts),
         cmocka_unit_test(texts_that_collide_survive_every_failing_allocation),
