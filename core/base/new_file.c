@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -83,11 +86,32 @@ tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *mag
     return status;
 }
 
+// A write beyond RLIMIT_FSIZE fails with EFBIG, and raises SIGXFSZ in the thread that wrote, which
+// ends the process unless the application has another wish. That is for a library to hold back: the
+// signal is blocked here and taken away, the application's handler stays as it is.
+static ssize_t write_quietly(int file, const void *data, size_t bytes)
+{
+    sigset_t too_large, before, pending;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGXFSZ) == 1;   // another's, which stays
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    ssize_t n = write(file, data, bytes);
+    int error = errno;
+    while (n < 0 && error == EFBIG && !was_pending &&
+           sigtimedwait(&too_large, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
 tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes, tn_error *err)
 {
     const char *at = data;
     while (bytes) {
-        ssize_t n = write(new->file, at, bytes);
+        ssize_t n = write_quietly(new->file, at, bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

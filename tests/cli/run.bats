@@ -161,6 +161,12 @@ PY
     [[ $output == *"cannot be written"* ]]
 }
 
+@test "an output beyond the limit of a file's size: one line" {
+    run bash -c 'ulimit -f 0; "$TENON" run austen She -n 2 --greedy >out'
+    [ "$status" -eq 6 ]
+    [[ $output == *"cannot be written: File too large" ]]
+}
+
 @test "SIGINT ends it with 130" {
     run --separate-stderr bash -c '"$TENON" run austen She -n 255 --greedy --ignore-eos -t 1 >out & pid=$!; while [ ! -s out ] && kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid'
     [ "$status" -eq 130 ] || [ "$(wc -c <out)" -gt 800 ]

@@ -1,4 +1,5 @@
 // main.c: finds the subcommand.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
     const char *given = argc > 1 ? argv[1] : "";
+    signal(SIGXFSZ, SIG_IGN);   // a file beyond its limit is an error of that write, which is told
     char *help[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };
     if (!strcmp(given, "help") && argc > 2) {   // tenon help COMMAND = tenon COMMAND --help
         given = argv[2];
