@@ -43,6 +43,30 @@ static void folder_of(const char *path, char folder[TNI_PATH_BYTES])
     folder[length] = '\0';
 }
 
+// The path of a file to be made, at the end of the links that lead to it. false: errno says why.
+static bool follow_links(const char *path, char to[TNI_PATH_BYTES])
+{
+    enum { MOST_LINKS = 40 };   // as in Linux
+    char target[TNI_PATH_BYTES], folder[TNI_PATH_BYTES];
+    tni_copy_text(to, TNI_PATH_BYTES, path);
+    if (strcmp(to, path) != 0 || !*path) {
+        errno = *path ? ENAMETOOLONG : ENOENT;
+        return false;
+    }
+    for (int i = 0; i < MOST_LINKS; i++) {
+        ssize_t n = readlink(to, target, sizeof target - 1);
+        if (n < 0)
+            return true;
+        target[n] = '\0';
+        folder_of(to, folder);
+        bool is_whole = *target == '/';
+        tni_format_text(to, TNI_PATH_BYTES, "%s%s%s", is_whole ? "" : folder, is_whole ? "" : "/",
+                        target);
+    }
+    errno = ELOOP;
+    return false;
+}
+
 // Without a name the file is gone when the process is, however it ends. Some file systems, NFS for
 // one, have only files with names.
 static int open_beside(tni_new_file *new)
@@ -70,11 +94,10 @@ tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *mag
     tn_status status = is_there ? check_old(path, magic, magic_bytes, what, err) : TN_OK;
     if (status != TN_OK)
         return status;
-    size_t length = strlen(is_there ? new->path : path);
-    if (length == 0 || length + sizeof ".XXXXXX" > TNI_PATH_BYTES)
-        return tni_fail(err, TN_E_FILE, "'%s': %s", path, strerror(length ? ENAMETOOLONG : ENOENT));
-    if (!is_there)
-        memcpy(new->path, path, length + 1);
+    if (!is_there && !follow_links(path, new->path))
+        return tni_fail(err, TN_E_FILE, "'%s': %s", path, strerror(errno));
+    if (strlen(new->path) + sizeof ".XXXXXX" > TNI_PATH_BYTES)
+        return tni_fail(err, TN_E_FILE, "'%s': %s", path, strerror(ENAMETOOLONG));
     new->file = open_beside(new);
     if (new->file < 0)
         return tni_fail(err, TN_E_FILE, "%s: no file can be made in its folder: %s", path,

@@ -124,6 +124,19 @@ PY
     [ "$(json 'o["reused_tokens"]')" = 0 ]
 }
 
+@test "no name of a file is told before the model is loaded" {
+    fails_with 2 "run: --prompt-cache names no file" tenon run missing.gguf She -n 1 --greedy --prompt-cache ''
+}
+
+@test "a link to a file that is not there yet: the file is made, the link stays" {
+    mkdir below
+    ln -s below/cache link
+    tenon run austen "$PROMPT" -n 1 --greedy --prompt-cache link
+    [ -L link ] && [ -s below/cache ]
+    run --separate-stderr tenon run austen "$PROMPT" -n 1 --greedy --prompt-cache link
+    [[ $stderr == *"prompt cache: 13 of 14 tokens"* ]]
+}
+
 @test "a full disk: the text comes, then exit code 6; the old file is whole, no half one is left" {
     ask "$PROMPT"
     cp cache before

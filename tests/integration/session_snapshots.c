@@ -504,6 +504,26 @@ static void a_replaced_file_keeps_its_mode_and_its_link(void **state)
     tn_session_destroy(session);
 }
 
+static void a_link_to_a_file_that_is_not_there_yet_makes_it(void **state)
+{
+    (void)state;
+    struct stat found;
+    tn_error err = { 0 };
+    tn_session *session = session_on("cpu0");
+    test_folder_sub(&folder, "below");
+    assert_int_equal(symlink("below/second", test_folder_path(&folder, "first")), 0);
+    assert_int_equal(symlink("made", test_folder_path(&folder, "below/second")), 0);
+    need(tn_session_save(session, test_folder_path(&folder, "first"), NULL, &err), &err);
+    static const char *const links[] = { "first", "below/second" };
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(lstat(test_folder_path(&folder, links[i]), &found), 0);
+        assert_true(S_ISLNK(found.st_mode));
+    }
+    assert_int_equal(lstat(test_folder_path(&folder, "below/made"), &found), 0);
+    assert_true(S_ISREG(found.st_mode));
+    tn_session_destroy(session);
+}
+
 static tn_status save_and_restore(const tn_allocator *allocator, void *context)
 {
     tn_device *device = rig_device(runtime, context);
@@ -551,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_leaves_the_old_file_and_no_half_one),
         cmocka_unit_test(a_killed_process_leaves_the_old_file_and_no_half_one),
         cmocka_unit_test(a_replaced_file_keeps_its_mode_and_its_link),
+        cmocka_unit_test(a_link_to_a_file_that_is_not_there_yet_makes_it),
         cmocka_unit_test(every_allocation_of_it_may_fail),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);

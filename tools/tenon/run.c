@@ -176,6 +176,8 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         return cli_fail(CLI_USAGE, "run: a prompt and --tokens are given, take one");
     if (given->raw && given->json)
         return cli_fail(CLI_USAGE, "run: --raw and --json are given, take one: JSON is UTF-8");
+    if (given->prompt_cache && !*given->prompt_cache)
+        return cli_fail(CLI_USAGE, "run: --prompt-cache names no file");
     double begin = now_ms();
     int code = run_take_biases(&given->biases, &state->biases);
     if (code == CLI_OK)
