@@ -50,3 +50,38 @@ near() { python3 -c 'import sys; a,b,c=map(float,sys.argv[1:]); sys.exit(abs(a-b
     [ "$(json '[t["dims"] for t in o["tensors"] if t["name"] == "token_embd.weight"]')" = "[[256, 2048]]" ]
     fails_with 6 "No such file" tenon inspect missing.gguf
 }
+
+@test "inspect takes no memory for the elements of an array" {
+    ! grep -q __asan_init "$TENON" || skip "sanitizer"
+    python3 - <<'PY'
+import struct
+count, name = 2**20, b"many"
+open("many.gguf", "wb").write(
+    b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(name)) + name +
+    struct.pack("<IIQ", 9, 0, count) + bytes(range(256)) * (count // 256))
+PY
+    for form in "" --json; do
+        run bash -c "ulimit -v 40000; \"\$TENON\" inspect many.gguf $form 2>&1 >out"
+        [ "$status" -eq 6 ]   # it is no model
+        [ -z "$output" ]
+    done
+    python3 -c 'import json; assert json.load(open("out"))["metadata"][0]["value"] == list(range(256)) * 2**12'
+    tenon inspect many.gguf >out || [ "$?" -eq 6 ]
+    grep -q "many .* array *1048576 of u8: 0, 1, 2, 3, \.\.\.$" out
+}
+
+@test "inspect without memory for a text ends with 5" {
+    ! grep -q __asan_init "$TENON" || skip "sanitizer"
+    python3 - <<'PY'
+import struct
+count, name = 2**25, b"long"
+open("long.gguf", "wb").write(
+    b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(name)) + name +
+    struct.pack("<IQ", 8, count) + b"a" * count)
+PY
+    for form in "" --json; do
+        run bash -c "ulimit -v 90000; \"\$TENON\" inspect long.gguf $form 2>&1 >/dev/null"
+        [ "$status" -eq 5 ]
+        [[ $output == *"not enough memory for a report on long.gguf" ]]
+    done
+}
