@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,7 +81,7 @@ tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_lis
 tn_status tn_error_set(tn_error *err, tn_status status, const char *text)
 {
     char safe[LONGEST_TEXT];
-    if (!err)
+    if (!err || !text)
         return status;
     tni_text_make_safe(safe, sizeof safe, text, strlen(text) + 1);
     err->status = status;
@@ -95,6 +96,18 @@ tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...)
     tni_fail_v(err, status, format, arguments);
     va_end(arguments);
     return status;
+}
+
+tn_status tni_need(tn_error *err, const char *call, ...)
+{
+    va_list arguments;
+    const char *name;
+    bool is_there = true;
+    va_start(arguments, call);
+    while (is_there && (name = va_arg(arguments, const char *)))
+        is_there = va_arg(arguments, const void *) != NULL;
+    va_end(arguments);
+    return is_there ? TN_OK : tni_fail(err, TN_E_ARG, "%s: %s is NULL", call, name);
 }
 
 tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes)

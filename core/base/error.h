@@ -12,6 +12,10 @@ tn_status tni_fail(tn_error *err, tn_status status, const char *format, ...)
 tn_status tni_fail_v(tn_error *err, tn_status status, const char *format, va_list arguments)
     __attribute__((format(printf, 3, 0)));
 
+// TN_E_ARG and "<call>: <argument> is NULL" for the first pointer that is NULL, else TN_OK. After
+// call, names of arguments and pointers in turns; NULL ends them. call: that of the public call.
+tn_status tni_need(tn_error *err, const char *call, ...) __attribute__((sentinel));
+
 // "not enough memory for <what> (<bytes> bytes)": TN_E_HOST_MEMORY.
 tn_status tni_fail_memory(tn_error *err, const char *what, uint64_t bytes);
 

@@ -25,6 +25,8 @@ tn_status tni_take_options(void *to, uint32_t known, const void *given, const ch
 void tni_give_struct(void *to, const void *from, uint32_t known)
 {
     uint32_t size;
+    if (!to)
+        return;
     memcpy(&size, to, sizeof size);
     tnp_give(to, size, from, known);
     if (size > known)

@@ -12,7 +12,8 @@ tn_status tni_take_options(void *to, uint32_t known, const void *given, const ch
                            tn_error *err);
 
 // The other way round: fills a struct of the caller, whose size it has set, as far as both know it;
-// what only the caller's header knows becomes zero.
+// what only the caller's header knows becomes zero. to NULL is
+// fine.
 void tni_give_struct(void *to, const void *from, uint32_t known);
 
 #endif

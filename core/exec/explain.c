@@ -173,6 +173,8 @@ static void say_memory(const tn_session *session, uint32_t place, const tn_sink 
 
 void tn_session_explain(const tn_session *session, const tn_sink *sink)
 {
+    if (!session)
+        return;
     for (uint32_t g = 0; g < session->graph_count; g++)
         say_graph(session, g, sink);
     for (uint32_t i = 0; i < session->lane_count; i++)

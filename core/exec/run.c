@@ -145,14 +145,15 @@ static tn_status run_segment(tn_session *session, const tni_compiled *compiled,
 tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *feeds,
                          uint32_t feed_count, tn_error *err)
 {
+    tn_status status = tni_need(err, __func__, "session", session, "feeds",
+                                feed_count ? (const void *)feeds : "", NULL);
+    if (status != TN_OK)
+        return status;
     if (graph >= session->graph_count)
         return tni_fail(err, TN_E_ARG, "tn_session_run: there is no graph %u, the session has %u",
                         graph, session->graph_count);
-    if (feed_count && !feeds)
-        return tni_fail(err, TN_E_ARG, "tn_session_run: %u feeds are given and they are NULL",
-                        feed_count);
     const tni_compiled *compiled = &session->graphs[graph];
-    tn_status status = take_feeds(session, graph, feeds, feed_count, err);
+    status = take_feeds(session, graph, feeds, feed_count, err);
     if (status != TN_OK)
         return status;
     session->run++;
@@ -241,7 +242,9 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                           uint64_t bytes, tn_error *err)
 {
     const tni_value *value = NULL;
-    tn_status status = find_value(session, graph, output, "tn_session_read", &value, err);
+    tn_status status = tni_need(err, __func__, "session", session, "to", bytes ? to : "", NULL);
+    if (status == TN_OK)
+        status = find_value(session, graph, output, "tn_session_read", &value, err);
     if (status != TN_OK)
         return status;
     const tni_compiled *compiled = &session->graphs[graph];
@@ -255,7 +258,7 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
     if (!is_output)
         return tni_fail(err, TN_E_ARG, "tn_session_read: '%s' is no output of graph %u",
                         value->name, graph);
-    if (bytes > info.bytes || (bytes && !to))
+    if (bytes > info.bytes)
         return tni_fail(err, TN_E_ARG,
                         "tn_session_read: %" PRIu64 " bytes are asked of '%s', it has %" PRIu64,
                         bytes, value->name, info.bytes);

@@ -166,13 +166,13 @@ tn_status tn_session_save(tn_session *session, const char *path, const tn_save_o
                           tn_error *err)
 {
     tn_save_options options;
-    tn_status status = tni_take_options(&options, sizeof options, given, "tn_session_save", err);
+    tn_status status = tni_need(err, __func__, "session", session, "path", path, NULL);
+    if (status == TN_OK)
+        status = tni_take_options(&options, sizeof options, given, "tn_session_save", err);
     if (status != TN_OK)
         return status;
-    if (!path || (options.note_bytes && !options.note) ||
-        (options.extent_count && !options.extents))
-        return tni_fail(err, TN_E_ARG, "tn_session_save: no %s given",
-                        !path ? "path is" : "note or extents are");
+    if ((options.note_bytes && !options.note) || (options.extent_count && !options.extents))
+        return tni_fail(err, TN_E_ARG, "tn_session_save: no note or extents are given");
     const tn_allocator *allocator = &session->arena.allocator;
     saving s = { .session = session, .options = &options, .key = options.key ? options.key : "" };
     s.counts = tni_alloc_zeroed(allocator, session->state_count, sizeof *s.counts);

@@ -213,9 +213,8 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
                                         "tn_session_create", err);
     if (status != TN_OK)
         return status;
-    if (!runtime || !graphs || graph_count == 0)
-        return tni_fail(err, TN_E_ARG, "tn_session_create: no %s is given",
-                        runtime ? "graph" : "runtime");
+    if (graph_count == 0)
+        return tni_fail(err, TN_E_ARG, "tn_session_create: no graph is given");
     for (uint32_t g = 0; g < graph_count; g++) {
         if (!graphs[g])
             return tni_fail(err, TN_E_ARG, "tn_session_create: graph %u is NULL", g);
@@ -238,8 +237,12 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                             tn_session **out_session, tn_error *err)
 {
     tn_session_options options;
-    *out_session = NULL;
-    tn_status status = check_arguments(runtime, graphs, graph_count, given, &options, err);
+    if (out_session)
+        *out_session = NULL;
+    tn_status status = tni_need(err, __func__, "runtime", runtime, "graphs", graphs, "out_session",
+                                out_session, NULL);
+    if (status == TN_OK)
+        status = check_arguments(runtime, graphs, graph_count, given, &options, err);
     if (status != TN_OK)
         return status;
 
@@ -283,11 +286,14 @@ void tn_session_destroy(tn_session *session)
 
 tn_status tn_session_reset(tn_session *session, tn_error *err)
 {
-    return tni_states_clear(session, err);
+    tn_status status = tni_need(err, __func__, "session", session, NULL);
+    return status == TN_OK ? tni_states_clear(session, err) : status;
 }
 
 void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
 {
+    if (!session)
+        return;
     tn_memory_report report = { .size = sizeof report,
                                 .weight_mapped_bytes = session->weight_mapped_bytes,
                                 .weight_copied_bytes = session->weight_copied_bytes };

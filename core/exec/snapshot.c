@@ -116,16 +116,17 @@ tn_status tn_snapshot_open(const char *path, const tn_allocator *given, tn_snaps
                            tn_error *err)
 {
     tn_allocator allocator = tni_allocator(given);
-    *out_snapshot = NULL;
-    if (!path)
-        return tni_fail(err, TN_E_ARG, "tn_snapshot_open: no path is given");
+    if (out_snapshot)
+        *out_snapshot = NULL;
+    tn_status status = tni_need(err, __func__, "path", path, "out_snapshot", out_snapshot, NULL);
+    if (status != TN_OK)
+        return status;
     tn_snapshot *s = tni_alloc_zeroed(&allocator, 1, sizeof *s);
     if (!s)
         return tni_fail_memory(err, "a snapshot", sizeof *s);
     s->allocator = s->file.allocator = allocator;
     s->path = tni_alloc_text(&allocator, path);
-    tn_status status = s->path ? read_file(s, path, err)
-                               : tni_fail_memory(err, "a snapshot", strlen(path));
+    status = s->path ? read_file(s, path, err) : tni_fail_memory(err, "a snapshot", strlen(path));
     if (status == TN_OK)
         status = find_parts(s, path, err);
     if (status != TN_OK) {
@@ -149,8 +150,9 @@ void tn_snapshot_close(tn_snapshot *snapshot)
 
 const void *tn_snapshot_note(const tn_snapshot *snapshot, uint64_t *out_bytes)
 {
-    *out_bytes = snapshot->header->note_bytes;
-    return snapshot->note;
+    if (out_bytes)
+        *out_bytes = snapshot ? snapshot->header->note_bytes : 0;
+    return snapshot ? snapshot->note : NULL;
 }
 
 static bool is_text(const char *bytes, uint64_t count, const char *text)
@@ -161,7 +163,7 @@ static bool is_text(const char *bytes, uint64_t count, const char *text)
 int64_t tn_snapshot_extent(const tn_snapshot *snapshot, const char *state)
 {
     int64_t extent = -1;
-    for (uint32_t i = 0; i < snapshot->header->state_count; i++) {
+    for (uint32_t i = 0; snapshot && i < snapshot->header->state_count; i++) {
         const part *p = &snapshot->parts[i];
         if (state && !is_text(p->name, p->entry->name_bytes, state))
             continue;
@@ -223,8 +225,10 @@ static tn_status set_state(tn_session *session, tni_state *state, const part *p,
 tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot, const char *key,
                              tn_error *err)
 {
-    tn_status status = check_fit(session, snapshot, key ? key : "", err);
-    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++)
+    tn_status status = tni_need(err, __func__, "session", session, "snapshot", snapshot, NULL);
+    if (status == TN_OK)
+        status = check_fit(session, snapshot, key ? key : "", err);
+    for (uint32_t i = 0; status == TN_OK && i < session->state_count; i++)
         status = set_state(session, &session->states[i], find_part(snapshot, &session->states[i]),
                            err);
     return status;

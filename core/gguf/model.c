@@ -116,13 +116,13 @@ static tn_status open_model(bool is_lent, const void *data, size_t bytes, const 
 tn_status tn_model_open(const char *path, const tn_model_options *options, tn_model **out_model,
                         tn_error *err)
 {
-    if (!out_model)
-        return tni_fail(err, TN_E_ARG, "tn_model_open: out_model is NULL");
-    *out_model = NULL;
-    if (!path)
-        return tni_fail(err, TN_E_ARG, "tn_model_open: path is NULL");
+    if (out_model)
+        *out_model = NULL;
     tn_model_options own;
-    tn_status status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
+    tn_status status = tni_need(err, __func__, "path", path, "out_model", out_model, NULL);
+    if (status != TN_OK)
+        return status;
+    status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
     if (status != TN_OK)
         return status;
     if (own.flags & ~(uint32_t)(TN_MODEL_IN_MEMORY | TN_MODEL_INSPECT))
@@ -154,12 +154,10 @@ tn_status tn_model_check(const tn_model *model, tn_error *err)
 {
     if (!model)
         return tni_fail(err, TN_E_ARG, "tn_model_check: model is NULL");
-    for (uint32_t i = 0; i < model->file_count; i++) {
-        tn_status status = tni_file_map_check(&model->files[i].map, model->files[i].path, err);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
+    tn_status status = tni_need(err, __func__, "model", model, NULL);
+    for (uint32_t i = 0; status == TN_OK && i < model->file_count; i++)
+        status = tni_file_map_check(&model->files[i].map, model->files[i].path, err);
+    return status;
 }
 
 tn_status tn_model_guard_files(tn_error *err)
@@ -169,13 +167,15 @@ tn_status tn_model_guard_files(tn_error *err)
 
 const char *tn_model_problem(const tn_model *model, uint32_t index)
 {
-    return index < model->problem_count ? model->problems[index] : NULL;
+    return model && index < model->problem_count ? model->problems[index] : NULL;
 }
 
 // ------------------------------------------------------------------------------ structs handed out
 
 void tn_model_describe(const tn_model *model, tn_model_info *out_info)
 {
+    if (!model)
+        return;
     const tni_gguf_file *first = model->files;
     tn_model_info info = {
         .version = first->version,
@@ -227,8 +227,9 @@ static void give_tensor(const tn_model *model, uint32_t index, tn_model_tensor *
 tn_status tn_model_part_at(const tn_model *model, uint32_t index, tn_model_part *out_part,
                            tn_error *err)
 {
-    if (!model || !out_part)
-        return tni_fail(err, TN_E_ARG, "tn_model_part_at: %s is NULL", model ? "out" : "model");
+    tn_status status = tni_need(err, __func__, "model", model, "out_part", out_part, NULL);
+    if (status != TN_OK)
+        return status;
     tn_model_part part = { 0 };
     if (index < model->file_count) {
         const tni_gguf_file *file = &model->files[index];
@@ -245,19 +246,10 @@ tn_status tn_model_part_at(const tn_model *model, uint32_t index, tn_model_part 
                     model->path, index, model->file_count);
 }
 
-static tn_status refuse_null(const char *call, const void *model, const void *name, const void *out,
-                             tn_error *err)
-{
-    if (model && name && out)
-        return TN_OK;
-    const char *what = !model ? "model" : !name ? "name" : "out";
-    return tni_fail(err, TN_E_ARG, "%s: %s is NULL", call, what);
-}
-
 tn_status tn_model_key_at(const tn_model *model, uint32_t index, tn_model_key *out_key,
                           tn_error *err)
 {
-    tn_status status = refuse_null(__func__, model, "", out_key, err);
+    tn_status status = tni_need(err, __func__, "model", model, "out_key", out_key, NULL);
     if (status != TN_OK)
         return status;
     give_key(model, index, out_key);
@@ -270,7 +262,8 @@ tn_status tn_model_key_at(const tn_model *model, uint32_t index, tn_model_key *o
 tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_key *out_key,
                             tn_error *err)
 {
-    tn_status status = refuse_null(__func__, model, name, out_key, err);
+    tn_status status = tni_need(err, __func__, "model", model, "name", name, "out_key", out_key,
+                                NULL);
     if (status != TN_OK)
         return status;
     const uint32_t index = tni_gguf_names_find(&model->files->key_names, name);
@@ -283,7 +276,7 @@ tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_ke
 tn_status tn_model_tensor_at(const tn_model *model, uint32_t index, tn_model_tensor *out_tensor,
                              tn_error *err)
 {
-    tn_status status = refuse_null(__func__, model, "", out_tensor, err);
+    tn_status status = tni_need(err, __func__, "model", model, "out_tensor", out_tensor, NULL);
     if (status != TN_OK)
         return status;
     give_tensor(model, index, out_tensor);
@@ -296,7 +289,8 @@ tn_status tn_model_tensor_at(const tn_model *model, uint32_t index, tn_model_ten
 tn_status tn_model_find_tensor(const tn_model *model, const char *name, tn_model_tensor *out_tensor,
                                tn_error *err)
 {
-    tn_status status = refuse_null(__func__, model, name, out_tensor, err);
+    tn_status status = tni_need(err, __func__, "model", model, "name", name, "out_tensor",
+                                out_tensor, NULL);
     if (status != TN_OK)
         return status;
     const uint32_t index = tni_gguf_names_find(&model->tensor_names, name);
@@ -314,7 +308,7 @@ static tn_status find_value(const char *call, const tn_model *model, const char 
                             uint64_t index, const void *out, const tni_gguf_key **out_key,
                             tn_error *err)
 {
-    tn_status status = refuse_null(call, model, name, out, err);
+    tn_status status = tni_need(err, call, "model", model, "name", name, "out", out, NULL);
     if (status != TN_OK)
         return status;
     const uint32_t found = tni_gguf_names_find(&model->files->key_names, name);
@@ -382,7 +376,9 @@ static tn_status get_string(const char *call, const tn_model *model, const char 
                             uint64_t index, const char **out_text, size_t *out_bytes, tn_error *err)
 {
     const tni_gguf_key *key;
-    tn_status status = find_value(call, model, name, at, index, out_text, &key, err);
+    tn_status status = tni_need(err, call, "out_text", out_text, NULL);
+    if (status == TN_OK)
+        status = find_value(call, model, name, at, index, out_text, &key, err);
     if (status != TN_OK)
         return status;
     if (tni_gguf_value_string(key, index, out_text, out_bytes))

@@ -103,7 +103,9 @@ static tn_status index_leaves(tn_graph *graph, tn_error *err)
 
 tn_status tn_graph_finish(tn_graph *graph, tn_error *err)
 {
-    tn_status status = TN_OK;
+    tn_status status = tni_need(err, __func__, "graph", graph, NULL);
+    if (status != TN_OK)
+        return status;
     if (graph->first_error.status != TN_OK)
         return tni_fail(err, graph->first_error.status, "%s", graph->first_error.text);
     if (graph->is_finished)

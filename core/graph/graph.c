@@ -11,6 +11,9 @@ static atomic_uint next_generation = 1;
 
 tn_status tn_graph_create(const tn_allocator *allocator, tn_graph **out_graph, tn_error *err)
 {
+    tn_status status = tni_need(err, __func__, "out_graph", out_graph, NULL);
+    if (status != TN_OK)
+        return status;
     *out_graph = NULL;
     tn_allocator a = tni_allocator(allocator);
     tn_graph *graph = tni_alloc_zeroed(&a, 1, sizeof *graph);
@@ -54,6 +57,8 @@ tn_value tni_graph_fail_memory(tn_graph *graph)
 
 bool tni_graph_is_open(tn_graph *graph)
 {
+    if (!graph)
+        return false;
     if (graph->is_finished)
         tni_graph_fail(graph, TN_E_GRAPH, "the graph is finished: nothing can be added");
     return graph->first_error.status == TN_OK;

@@ -18,7 +18,9 @@ static tn_value add_leaf(tn_graph *graph, tni_source source, const char *name, t
         return TN_NO_VALUE;
     if (!name || !*name)
         return tni_graph_fail(graph, TN_E_ARG, "%s without a name", sources[source]);
-    if (rank > TN_MAX_DIMS || (rank && !dims))
+    if (rank && !dims)
+        return tni_graph_fail(graph, TN_E_ARG, "%s '%s': dims is NULL", sources[source], name);
+    if (rank > TN_MAX_DIMS)
         return tni_graph_fail(graph, TN_E_SHAPE, "%s '%s': %u dims, at most %d are possible",
                               sources[source], name, rank, TN_MAX_DIMS);
 

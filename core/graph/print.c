@@ -47,6 +47,8 @@ static void print_node(const tn_graph *graph, uint32_t index, const tn_sink *sin
 
 void tn_graph_print(const tn_graph *graph, const tn_sink *sink)
 {
+    if (!graph)
+        return;
     tni_say(sink, "graph: %u values, %u nodes, %u storages\nleaves and views\n", graph->value_count,
             graph->node_count, graph->storage_count);
     for (uint32_t i = 0; i < graph->value_count; i++)

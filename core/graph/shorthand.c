@@ -73,12 +73,20 @@ tn_value tn_graph_convert(tn_graph *graph, tn_value x, tn_dtype dtype)
     return one(graph, TNP_OP_CONVERT, x, &(tnp_convert_attr){ sizeof(tnp_convert_attr), dtype });
 }
 
+static tn_value without(tn_graph *graph, const char *what)
+{
+    return tni_graph_is_open(graph) ? tni_graph_fail(graph, TN_E_ARG, "a view: %s is NULL", what)
+                                    : TN_NO_VALUE;
+}
+
 static tn_value dims_view(tn_graph *graph, tnp_op op, tn_value x, uint32_t rank,
                           const int64_t *dims)
 {
+    if (rank && !dims)
+        return without(graph, "dims");
     tnp_dims_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
-        attr.dims[i] = i < rank && dims ? dims[i] : 1;
+        attr.dims[i] = i < rank ? dims[i] : 1;
     return one(graph, op, x, &attr);
 }
 
@@ -94,9 +102,11 @@ tn_value tn_graph_broadcast(tn_graph *graph, tn_value x, uint32_t rank, const in
 
 tn_value tn_graph_permute(tn_graph *graph, tn_value x, uint32_t rank, const uint32_t *axes)
 {
+    if (rank && !axes)
+        return without(graph, "axes");
     tnp_permute_attr attr = { .size = sizeof attr, .rank = rank };
     for (uint32_t i = 0; i < TNP_MAX_DIMS; i++)
-        attr.axes[i] = i < rank && axes ? axes[i] : i;
+        attr.axes[i] = i < rank ? axes[i] : i;
     return one(graph, TNP_OP_PERMUTE, x, &attr);
 }
 

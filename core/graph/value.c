@@ -106,6 +106,9 @@ char *tni_value_text(const tni_value *value, char *text, size_t room)
 tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_info *out_info,
                               tn_error *err)
 {
+    tn_status status = tni_need(err, __func__, "graph", graph, "out_info", out_info, NULL);
+    if (status != TN_OK)
+        return status;
     if (handle.generation != graph->generation || handle.index >= graph->value_count)
         return tni_fail(err, TN_E_ARG, "tn_graph_value_info: not a value of this graph");
     const tni_value *value = &graph->values[handle.index];
@@ -127,6 +130,8 @@ tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_i
 
 tn_value tn_graph_find(const tn_graph *graph, const char *name)
 {
+    if (!graph || !name)
+        return TN_NO_VALUE;
     for (uint32_t i = 0; i < graph->output_count; i++)
         if (strcmp(graph->outputs[i].name, name) == 0)
             return tni_graph_handle(graph, graph->outputs[i].value);

@@ -9,6 +9,8 @@
 
 void tn_device_describe(const tn_device *device, tn_device_info *out_info)
 {
+    if (!device)
+        return;
     tn_device_info info = {
         .size = sizeof info,
         .kind = device->info.kind,

@@ -76,8 +76,11 @@ tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_
     tn_runtime_options own;
     tn_runtime *runtime = NULL;
 
+    tn_status status = tni_need(err, __func__, "out_runtime", out_runtime, NULL);
+    if (status != TN_OK)
+        return status;
     *out_runtime = NULL;
-    tn_status status = take_options(options, &own, err);
+    status = take_options(options, &own, err);
     if (status == TN_OK)
         status = make_runtime(&own, &runtime, err);
     if (status == TN_OK)
@@ -125,22 +128,22 @@ void tn_runtime_destroy(tn_runtime *runtime)
 
 uint32_t tn_runtime_threads(const tn_runtime *runtime)
 {
-    return tni_pool_threads(runtime->pool);
+    return runtime ? tni_pool_threads(runtime->pool) : 0;
 }
 
 uint32_t tn_runtime_device_count(const tn_runtime *runtime)
 {
-    return runtime->device_count;
+    return runtime ? runtime->device_count : 0;
 }
 
 tn_device *tn_runtime_device(const tn_runtime *runtime, uint32_t index)
 {
-    return index < runtime->device_count ? runtime->devices[index] : NULL;
+    return runtime && index < runtime->device_count ? runtime->devices[index] : NULL;
 }
 
 tn_device *tn_runtime_find_device(const tn_runtime *runtime, const char *name)
 {
-    for (uint32_t i = 0; i < runtime->device_count; i++)
+    for (uint32_t i = 0; runtime && name && i < runtime->device_count; i++)
         if (strcmp(runtime->devices[i]->name, name) == 0)
             return runtime->devices[i];
     return NULL;
@@ -148,13 +151,13 @@ tn_device *tn_runtime_find_device(const tn_runtime *runtime, const char *name)
 
 uint32_t tn_runtime_plugin_count(const tn_runtime *runtime)
 {
-    return runtime->plugin_count;
+    return runtime ? runtime->plugin_count : 0;
 }
 
 void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info *out_info)
 {
     tn_plugin_info info = { .size = sizeof info };
-    if (index < runtime->plugin_count) {
+    if (runtime && index < runtime->plugin_count) {
         const tni_plugin *plugin = runtime->plugins[index];
         const tnp_manifest
             *manifest = &plugin->manifest;   // zeros, and so texts of "", when there is none
@@ -179,13 +182,13 @@ void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info
 
 uint32_t tn_runtime_place_count(const tn_runtime *runtime)
 {
-    return runtime->place_count;
+    return runtime ? runtime->place_count : 0;
 }
 
 void tn_runtime_place(const tn_runtime *runtime, uint32_t index, tn_place_info *out_info)
 {
     tn_place_info info = { .size = sizeof info };
-    if (index < runtime->place_count) {
+    if (runtime && index < runtime->place_count) {
         const tni_place *place = &runtime->places[index];
         info.file_count = place->file_count;
         info.origin = place->origin;

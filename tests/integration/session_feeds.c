@@ -105,7 +105,7 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
     } reads[] = {
         { "a graph that is not there", 7, z, got, 16, "there is no graph 7" },
         { "more bytes than there are", 0, z, got, 20, "20 bytes are asked of 'add." },
-        { "to nowhere", 0, z, NULL, 16, "16 bytes are asked" },
+        { "to nowhere", 0, z, NULL, 16, "to is NULL" },
         { "a value that is no output", 0, y, got, 16, "is no output of graph 0" },
         { "an input that is no output", 0, x, got, 16, "'x' is no output of graph 0" },
         { "a value of another graph", 0, foreign, got, 16, "not a value of graph 0" },

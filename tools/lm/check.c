@@ -33,11 +33,14 @@ static tn_status check(const tn_model *model, tlm_problems *problems, tn_error *
 tn_status tlm_model_check(const tn_model *model, const tn_sink *sink, uint32_t *out_count,
                           tn_error *err)
 {
-    *out_count = 0;
-    if (!model || !sink)
-        return tlm_fail(err, TN_E_ARG, "model check: %s is NULL", model ? "the sink" : "the model");
+    tn_status status = tlm_need(err, __func__, "model", model, "problems", sink, "out_count",
+                                out_count, NULL);
+    if (out_count)
+        *out_count = 0;
+    if (status != TN_OK)
+        return status;
     tlm_problems problems = { .sink = sink };
-    tn_status status = check(model, &problems, err);
+    status = check(model, &problems, err);
     *out_count = problems.count;
     return status == TN_OK ? tlm_succeed(err) : status;
 }

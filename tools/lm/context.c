@@ -124,8 +124,12 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
                              tn_error *err)
 {
     tlm_context_options given;
-    *out_context = NULL;
-    tn_status status = tlm_take_options(&given, sizeof given, options, "context", err);
+    tn_status status = tlm_need(err, __func__, "runtime", runtime, "model", model, "out_context",
+                                out_context, NULL);
+    if (out_context)
+        *out_context = NULL;
+    if (status == TN_OK)
+        status = tlm_take_options(&given, sizeof given, options, "context", err);
     if (status != TN_OK)
         return status;
     tn_allocator allocator = tlm_allocator(given.allocator);
@@ -223,11 +227,16 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
                    const float **out_logits, tn_error *err)
 {
     tlm_context *c = context;
-    *out_logits = NULL;
+    tn_status status = tlm_need(err, __func__, "context", c, "ids", ids, "out_logits", out_logits,
+                                NULL);
+    if (out_logits)
+        *out_logits = NULL;
+    if (status != TN_OK)
+        return status;
     if (c->is_broken)
         return tlm_fail(err, TN_E_ARG,
                         "eval: a device failed and the KV cache is lost: reset the context first");
-    tn_status status = check_ids(c, ids, count, err);
+    status = check_ids(c, ids, count, err);
     if (status != TN_OK)
         return status;
     size_t row = (size_t)c->hparams.vocabulary, floats = row;
@@ -257,16 +266,19 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
 
 uint32_t tlm_context_position(const tlm_context *context)
 {
-    return context->position;
+    return context ? context->position : 0;
 }
 
 const int32_t *tlm_context_ids(const tlm_context *context)
 {
-    return context->ids;
+    return context ? context->ids : NULL;
 }
 
 tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *err)
 {
+    tn_status status = tlm_need(err, __func__, "context", context, NULL);
+    if (status != TN_OK)
+        return status;
     if (position > context->position)
         return tlm_fail(err, TN_E_ARG,
                         "rewind: position %" PRIu32 " is ahead of the %" PRIu32 " tokens there are",
@@ -277,7 +289,9 @@ tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *
 
 tn_status tlm_context_reset(tlm_context *context, tn_error *err)
 {
-    tn_status status = tn_session_reset(context->session, err);
+    tn_status status = tlm_need(err, __func__, "context", context, NULL);
+    if (status == TN_OK)
+        status = tn_session_reset(context->session, err);
     if (status == TN_OK) {
         context->position = 0;
         context->is_broken = false;
@@ -287,6 +301,8 @@ tn_status tlm_context_reset(tlm_context *context, tn_error *err)
 
 void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info)
 {
+    if (!context || !out_info)
+        return;
     const tlm_hparams *p = &context->hparams;
     tlm_context_info info = {
         .size = out_info->size,
@@ -302,10 +318,11 @@ void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info
 
 const tn_session *tlm_context_session(const tlm_context *context)
 {
-    return context->session;
+    return context ? context->session : NULL;
 }
 
 void tlm_context_memory(const tlm_context *context, tn_memory_report *out_report)
 {
-    tn_session_memory(context->session, out_report);
+    if (context)
+        tn_session_memory(context->session, out_report);
 }

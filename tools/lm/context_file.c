@@ -33,6 +33,9 @@ static void model_key(const tn_model *model, char key[KEY_BYTES])
 tn_status tlm_context_save(tlm_context *context, const char *path, tn_error *err)
 {
     char key[KEY_BYTES];
+    tn_status status = tlm_need(err, __func__, "context", context, "path", path, NULL);
+    if (status != TN_OK)
+        return status;
     if (context->is_broken)
         return tlm_fail(err, TN_E_ARG,
                         "save: a device failed and the KV cache is lost: reset the context first");
@@ -92,8 +95,10 @@ static tn_status restore(tlm_context *c, const char *path, const tn_snapshot *sn
 
 tn_status tlm_context_load(tlm_context *context, const char *path, tn_error *err)
 {
-    tn_snapshot *snapshot;
-    tn_status status = tn_snapshot_open(path, &context->allocator, &snapshot, err);
+    tn_snapshot *snapshot = NULL;
+    tn_status status = tlm_need(err, __func__, "context", context, "path", path, NULL);
+    if (status == TN_OK)
+        status = tn_snapshot_open(path, &context->allocator, &snapshot, err);
     if (status == TN_OK)
         status = restore(context, path, snapshot, err);
     tn_snapshot_close(snapshot);

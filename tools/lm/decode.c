@@ -29,7 +29,12 @@ struct tlm_stream {
 tn_status tlm_stream_create(const tlm_tokenizer *tokenizer, uint32_t flags, tlm_stream **out_stream,
                             tn_error *err)
 {
-    *out_stream = NULL;
+    tn_status status = tlm_need(err, __func__, "tokenizer", tokenizer, "out_stream", out_stream,
+                                NULL);
+    if (out_stream)
+        *out_stream = NULL;
+    if (status != TN_OK)
+        return status;
     if (flags & ~(uint32_t)(TLM_STREAM_RAW | TLM_STREAM_CONTROL))
         return tlm_fail(err, TN_E_ARG, "stream: flags 0x%" PRIx32 " are not known", flags);
     const tn_allocator *allocator = &tokenizer->allocator;
@@ -83,7 +88,12 @@ static size_t settle(tlm_stream *s, size_t bytes, bool is_end)
 
 const char *tlm_stream_push(tlm_stream *stream, int32_t id, size_t *out_bytes)
 {
-    size_t bytes;
+    size_t bytes, unasked;
+    if (!out_bytes)
+        out_bytes = &unasked;
+    *out_bytes = 0;
+    if (!stream)
+        return "";
     const char *piece = tlm_token_text(stream->tokenizer, id, &bytes);
     bool is_control = tlm_token_type(stream->tokenizer, id) == TLM_TOKEN_CONTROL;
     if (is_control && !(stream->flags & TLM_STREAM_CONTROL))
@@ -99,6 +109,9 @@ const char *tlm_stream_push(tlm_stream *stream, int32_t id, size_t *out_bytes)
 
 const char *tlm_stream_finish(tlm_stream *stream, size_t *out_bytes)
 {
-    *out_bytes = settle(stream, stream->pending, true);
-    return stream->out;
+    size_t unasked;
+    if (!out_bytes)
+        out_bytes = &unasked;
+    *out_bytes = stream ? settle(stream, stream->pending, true) : 0;
+    return stream ? stream->out : "";
 }

@@ -118,10 +118,13 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
 {
     tlm_sampler_options given;
     tn_allocator memory = tlm_allocator(allocator);
+    tn_status status = tlm_need(err, __func__, "out_sampler", out_sampler, NULL);
+    if (status != TN_OK)
+        return status;
     *out_sampler = NULL;
     tlm_sampler_defaults(&given);
-    tn_status status = options ? tlm_take_options(&given, sizeof given, options, "sampler", err)
-                               : TN_OK;
+    if (options)
+        status = tlm_take_options(&given, sizeof given, options, "sampler", err);
     if (status != TN_OK)
         return status;
     if (vocabulary < 1)
@@ -228,12 +231,17 @@ static int32_t pick(tlm_sampler *s, tlm_candidates *c)
 tn_status tlm_sample(tlm_sampler *sampler, const float *logits, uint32_t count, int32_t *out_id,
                      tn_error *err)
 {
-    *out_id = 0;
+    tn_status status = tlm_need(err, __func__, "sampler", sampler, "logits", logits, "out_id",
+                                out_id, NULL);
+    if (out_id)
+        *out_id = 0;
+    if (status != TN_OK)
+        return status;
     if (count != sampler->vocabulary)
         return tlm_fail(err, TN_E_ARG, "sample: %" PRIu32 " logits, expected %" PRIu32, count,
                         sampler->vocabulary);
     tlm_candidates c;
-    tn_status status = gather(sampler, logits, &c, err);
+    status = gather(sampler, logits, &c, err);
     if (status != TN_OK)
         return status;
     if (!tlm_sample_bias(&c, sampler->biases, sampler->options.bias_count))
@@ -246,6 +254,10 @@ tn_status tlm_sample(tlm_sampler *sampler, const float *logits, uint32_t count, 
 tn_status tlm_sampler_accept(tlm_sampler *sampler, const int32_t *ids, uint32_t count,
                              tn_error *err)
 {
+    tn_status status = tlm_need(err, __func__, "sampler", sampler, "ids",
+                                count ? (const void *)ids : "", NULL);
+    if (status != TN_OK)
+        return status;
     for (uint32_t i = 0; i < count; i++)
         if (ids[i] < 0 || (uint32_t)ids[i] >= sampler->vocabulary)
             return tlm_fail(err, TN_E_DATA,

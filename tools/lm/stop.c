@@ -96,13 +96,14 @@ void tlm_stops_finish(tlm_stops *stops, const tlm_vocabulary *vocabulary)
 
 const int32_t *tlm_stop_ids(const tlm_tokenizer *tokenizer, uint32_t *out_count)
 {
-    *out_count = tokenizer->stops.count;
-    return tokenizer->stops.ids;
+    if (out_count)
+        *out_count = tokenizer ? tokenizer->stops.count : 0;
+    return tokenizer ? tokenizer->stops.ids : NULL;
 }
 
 bool tlm_is_stop(const tlm_tokenizer *tokenizer, int32_t id)
 {
-    for (uint32_t i = 0; i < tokenizer->stops.count; i++)
+    for (uint32_t i = 0; tokenizer && i < tokenizer->stops.count; i++)
         if (tokenizer->stops.ids[i] == id)
             return true;
     return false;

@@ -158,8 +158,12 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
                                tlm_tokenizer **out_tokenizer, tn_error *err)
 {
     tlm_tokenizer_options given;
-    *out_tokenizer = NULL;
-    tn_status status = tlm_take_options(&given, sizeof given, options, "tokenizer", err);
+    tn_status status = tlm_need(err, __func__, "model", model, "out_tokenizer", out_tokenizer,
+                                NULL);
+    if (out_tokenizer)
+        *out_tokenizer = NULL;
+    if (status == TN_OK)
+        status = tlm_take_options(&given, sizeof given, options, "tokenizer", err);
     if (status != TN_OK)
         return status;
     tn_allocator allocator = tlm_allocator(given.allocator);
@@ -209,7 +213,7 @@ void tlm_tokenizer_destroy(tlm_tokenizer *tokenizer)
 
 const char *tlm_tokenizer_warning(const tlm_tokenizer *tokenizer)
 {
-    return tokenizer->warning;
+    return tokenizer ? tokenizer->warning : "";
 }
 
 // ------------------------------------------------------------------------------------- text to ids
@@ -249,13 +253,18 @@ static tn_status encode_text(const tlm_tokenizer *t, const char *text, size_t by
 tn_status tlm_tokenize(const tlm_tokenizer *tokenizer, const char *text, size_t bytes,
                        uint32_t flags, int32_t **out_ids, uint32_t *out_count, tn_error *err)
 {
-    *out_ids = NULL;
-    *out_count = 0;
+    tn_status status = tlm_need(err, __func__, "tokenizer", tokenizer, "text", bytes ? text : "",
+                                "out_ids", out_ids, "out_count", out_count, NULL);
+    if (out_ids)
+        *out_ids = NULL;
+    if (out_count)
+        *out_count = 0;
+    if (status != TN_OK)
+        return status;
     if (flags & ~(uint32_t)(TLM_TEXT_PLAIN | TLM_TEXT_CONTINUES))
         return tlm_fail(err, TN_E_ARG, "tokenize: flags 0x%" PRIx32 " are not known", flags);
     tlm_ids ids = { .allocator = tokenizer->allocator };
     bool is_whole = !(flags & TLM_TEXT_CONTINUES);
-    tn_status status = TN_OK;
     if (!tlm_grow(&ids.allocator, &ids.ids, &ids.capacity, 1, sizeof *ids.ids))
         status = tlm_fail_memory(err, "the ids");
     if (status == TN_OK && is_whole && tokenizer->adds_bos)
@@ -275,7 +284,7 @@ tn_status tlm_tokenize(const tlm_tokenizer *tokenizer, const char *text, size_t 
 
 void tlm_ids_free(const tlm_tokenizer *tokenizer, int32_t *ids)
 {
-    if (ids)
+    if (tokenizer && ids)
         tlm_free(&tokenizer->allocator, ids);
 }
 
@@ -283,36 +292,38 @@ void tlm_ids_free(const tlm_tokenizer *tokenizer, int32_t *ids)
 
 int32_t tlm_token_count(const tlm_tokenizer *tokenizer)
 {
-    return tokenizer->vocabulary.count;
+    return tokenizer ? tokenizer->vocabulary.count : 0;
 }
 
 const char *tlm_token_text(const tlm_tokenizer *tokenizer, int32_t id, size_t *out_bytes)
 {
-    *out_bytes = 0;
-    if (!tlm_vocabulary_has(&tokenizer->vocabulary, id))
+    bool is_there = tokenizer && tlm_vocabulary_has(&tokenizer->vocabulary, id);
+    size_t begin = is_there && id > 0 ? tokenizer->piece_ends[id - 1] : 0;
+    if (out_bytes)
+        *out_bytes = is_there ? tokenizer->piece_ends[id] - begin : 0;
+    if (!is_there)
         return "";
-    size_t begin = id > 0 ? tokenizer->piece_ends[id - 1] : 0;
-    *out_bytes = tokenizer->piece_ends[id] - begin;
     return tokenizer->pieces + begin;
 }
 
 uint32_t tlm_token_type(const tlm_tokenizer *tokenizer, int32_t id)
 {
-    return tlm_vocabulary_has(&tokenizer->vocabulary, id) ? tokenizer->vocabulary.tokens[id].type
-                                                          : 0;
+    return tokenizer && tlm_vocabulary_has(&tokenizer->vocabulary, id)
+               ? tokenizer->vocabulary.tokens[id].type
+               : 0;
 }
 
 int32_t tlm_bos_id(const tlm_tokenizer *tokenizer)
 {
-    return tokenizer->bos_id;
+    return tokenizer ? tokenizer->bos_id : TLM_NO_TOKEN;
 }
 
 int32_t tlm_eos_id(const tlm_tokenizer *tokenizer)
 {
-    return tokenizer->eos_id;
+    return tokenizer ? tokenizer->eos_id : TLM_NO_TOKEN;
 }
 
 bool tlm_adds_bos(const tlm_tokenizer *tokenizer)
 {
-    return tokenizer->adds_bos;
+    return tokenizer && tokenizer->adds_bos;
 }

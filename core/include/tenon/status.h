@@ -5,6 +5,11 @@
 // known, what would help. On failure every out_ parameter is NULL or 0 and nothing has changed,
 // unless the call says otherwise. Nothing in libtenon aborts or exits.
 //
+// A call that returns a tn_status answers TN_E_ARG for a pointer that is NULL, and names it, unless
+// the call says what NULL means; err may always be NULL, and so may an array of which 0 elements
+// count. Every other call takes NULL for any pointer: it then does nothing, and answers what it
+// answers when nothing is found (NULL, 0, "", TN_NO_VALUE).
+//
 // Threads: a tn_error belongs to the caller; two threads use two.
 #ifndef TENON_STATUS_H
 #define TENON_STATUS_H

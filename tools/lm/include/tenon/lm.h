@@ -6,6 +6,10 @@
 // time. After the first decoded token the calls that make the loop (tlm_eval, tlm_sample,
 // tlm_stream_push) allocate nothing.
 //
+// NULL: as in status.h. Calls that return a tn_status answer TN_E_ARG for a pointer that is NULL,
+// and name it, unless they say what NULL means; the others do nothing then, and answer NULL, 0, ""
+// or TLM_NO_TOKEN.
+//
 // Ownership: model and runtime are lent and outlive what was made from them; texts, ids and logits
 // that a call lends live as long as its object, or until the next call where the call says so.
 // Threads: a tlm_tokenizer is used by any number of threads [any]; of the others, calls for one
@@ -84,7 +88,7 @@ enum {
 TLM_API int32_t tlm_token_count(const tlm_tokenizer *tokenizer);
 
 // The bytes that a token stands for, perhaps a part of a character, not ended by NUL; "" for an id
-// that is no token. out_bytes may not be NULL. Since 0.1
+// that is no token. Since 0.1
 TLM_API const char *tlm_token_text(const tlm_tokenizer *tokenizer, int32_t id, size_t *out_bytes);
 
 // One of the kinds above; 0 for an id that is no token. Since 0.1
@@ -181,6 +185,8 @@ typedef struct tlm_sampler_options {
 // caller was compiled with. Since 0.1
 static inline void tlm_sampler_defaults(tlm_sampler_options *out_options)
 {
+    if (!out_options)
+        return;
     memset(out_options, 0, sizeof *out_options);
     out_options->size = sizeof *out_options;
     out_options->top_k = 40;

@@ -1,0 +1,181 @@
+// NULL for each pointer of each public call of libtenon_lm: TN_E_ARG that names it, or nothing.
+//   lm_null_arguments MODEL
+// Plugins are found by TENON_PLUGIN_PATH or beside libtenon.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <tenon/lm.h>
+
+static const char *model_path;
+static tn_runtime *runtime;
+static tn_model *model;
+static tlm_tokenizer *tokenizer;
+static tlm_stream *stream;
+static tlm_sampler *sampler;
+static tlm_context *context;
+static tn_error err;
+
+static void need(tn_status status)
+{
+    if (status != TN_OK)
+        fail_msg("%s: %s", tn_status_name(status), err.text);
+}
+
+static int make_all(void **state)
+{
+    (void)state;
+    need(tn_runtime_create(NULL, &runtime, &err));
+    need(tn_model_open(model_path, NULL, &model, &err));
+    need(tlm_tokenizer_create(model, NULL, &tokenizer, &err));
+    need(tlm_stream_create(tokenizer, 0, &stream, &err));
+    need(tlm_sampler_create(4, NULL, NULL, &sampler, &err));
+    need(tlm_context_create(runtime, model, NULL, &context, &err));
+    return 0;
+}
+
+static int drop_all(void **state)
+{
+    (void)state;
+    tlm_context_destroy(context);
+    tlm_sampler_destroy(sampler);
+    tlm_stream_destroy(stream);
+    tlm_tokenizer_destroy(tokenizer);
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+    return 0;
+}
+
+static void check_refused(const char *call, const char *argument, tn_status status)
+{
+    char want[100];
+    snprintf(want, sizeof want, "%s: %s is NULL", call, argument);
+    if (status != TN_E_ARG || strcmp(err.text, want) != 0)
+        fail_msg("%s: \"%s\", not \"%s\"", tn_status_name(status), err.text, want);
+    err = (tn_error){ 0 };
+}
+
+// The call without its last argument, err.
+#define REFUSED(argument, call, ...) check_refused(#call, argument, call(__VA_ARGS__, &err))
+
+static void write_nothing(void *unused, const char *text, size_t bytes)
+{
+    (void)unused;
+    (void)text;
+    (void)bytes;
+}
+
+static void a_call_with_a_status_names_what_is_null(void **state)
+{
+    (void)state;
+    const tn_sink sink = { NULL, write_nothing };
+    const float logits[4] = { 0 };
+    const int32_t ids[] = { 1, 2 };
+    const float *out_logits;
+    int32_t *out_ids, id;
+    uint32_t count;
+    tlm_tokenizer *new_tokenizer;
+    tlm_stream *new_stream;
+    tlm_context *new_context;
+
+    REFUSED("model", tlm_tokenizer_create, NULL, NULL, &new_tokenizer);
+    REFUSED("out_tokenizer", tlm_tokenizer_create, model, NULL, NULL);
+    REFUSED("tokenizer", tlm_tokenize, NULL, "a", 1, 0, &out_ids, &count);
+    REFUSED("text", tlm_tokenize, tokenizer, NULL, 5, 0, &out_ids, &count);
+    REFUSED("out_ids", tlm_tokenize, tokenizer, "a", 1, 0, NULL, &count);
+    REFUSED("out_count", tlm_tokenize, tokenizer, "a", 1, 0, &out_ids, NULL);
+    REFUSED("model", tlm_model_check, NULL, &sink, &count);
+    REFUSED("problems", tlm_model_check, model, NULL, &count);
+    REFUSED("out_count", tlm_model_check, model, &sink, NULL);
+    REFUSED("tokenizer", tlm_stream_create, NULL, 0, &new_stream);
+    REFUSED("out_stream", tlm_stream_create, tokenizer, 0, NULL);
+    REFUSED("out_sampler", tlm_sampler_create, 4, NULL, NULL, NULL);
+    REFUSED("sampler", tlm_sample, NULL, logits, 4, &id);
+    REFUSED("logits", tlm_sample, sampler, NULL, 4, &id);
+    REFUSED("out_id", tlm_sample, sampler, logits, 4, NULL);
+    REFUSED("sampler", tlm_sampler_accept, NULL, ids, 2);
+    REFUSED("ids", tlm_sampler_accept, sampler, NULL, 2);
+    REFUSED("runtime", tlm_context_create, NULL, model, NULL, &new_context);
+    REFUSED("model", tlm_context_create, runtime, NULL, NULL, &new_context);
+    REFUSED("out_context", tlm_context_create, runtime, model, NULL, NULL);
+    REFUSED("context", tlm_eval, NULL, ids, 2, &out_logits);
+    REFUSED("ids", tlm_eval, context, NULL, 2, &out_logits);
+    REFUSED("out_logits", tlm_eval, context, ids, 2, NULL);
+    REFUSED("context", tlm_context_rewind, NULL, 0);
+    check_refused("tlm_context_reset", "context", tlm_context_reset(NULL, &err));
+    REFUSED("context", tlm_context_save, NULL, "/dev/null");
+    REFUSED("path", tlm_context_save, context, NULL);
+    REFUSED("context", tlm_context_load, NULL, "/dev/null");
+    REFUSED("path", tlm_context_load, context, NULL);
+
+    assert_int_equal(tlm_eval(context, NULL, 2, NULL, NULL), TN_E_ARG);   // err may be NULL
+    need(tlm_sampler_accept(sampler, NULL, 0, &err));   // an array of which nothing counts
+    need(tlm_tokenize(tokenizer, NULL, 0, 0, &out_ids, &count, &err));
+    tlm_ids_free(tokenizer, out_ids);
+}
+
+static void every_other_call_does_nothing(void **state)
+{
+    (void)state;
+    tlm_context_info info = { .size = sizeof info };
+    tn_memory_report report = { .size = sizeof report };
+    size_t bytes = 1;
+    uint32_t count = 1;
+    int32_t id = 0;
+
+    tlm_tokenizer_destroy(NULL);
+    assert_string_equal(tlm_tokenizer_warning(NULL), "");
+    tlm_ids_free(NULL, &id);
+    tlm_ids_free(tokenizer, NULL);
+    assert_int_equal(tlm_token_count(NULL), 0);
+    assert_string_equal(tlm_token_text(NULL, 1, &bytes), "");
+    assert_int_equal(bytes, 0);
+    assert_non_null(tlm_token_text(tokenizer, 1, NULL));
+    assert_int_equal(tlm_token_type(NULL, 1), 0);
+    assert_int_equal(tlm_bos_id(NULL), TLM_NO_TOKEN);
+    assert_int_equal(tlm_eos_id(NULL), TLM_NO_TOKEN);
+    assert_false(tlm_adds_bos(NULL));
+    assert_null(tlm_stop_ids(NULL, &count));
+    assert_int_equal(count, 0);
+    assert_non_null(tlm_stop_ids(tokenizer, NULL));
+    assert_false(tlm_is_stop(NULL, 1));
+
+    tlm_stream_destroy(NULL);
+    bytes = 1;
+    assert_string_equal(tlm_stream_push(NULL, 1, &bytes), "");
+    assert_int_equal(bytes, 0);
+    assert_non_null(tlm_stream_push(stream, 1, NULL));
+    bytes = 1;
+    assert_string_equal(tlm_stream_finish(NULL, &bytes), "");
+    assert_int_equal(bytes, 0);
+    assert_non_null(tlm_stream_finish(stream, NULL));
+
+    tlm_sampler_defaults(NULL);
+    tlm_sampler_destroy(NULL);
+    tlm_context_destroy(NULL);
+    assert_int_equal(tlm_context_position(NULL), 0);
+    assert_null(tlm_context_ids(NULL));
+    assert_null(tlm_context_session(NULL));
+    tlm_context_describe(NULL, &info);
+    tlm_context_describe(context, NULL);
+    tlm_context_memory(NULL, &report);
+    tlm_context_memory(context, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fputs("use: lm_null_arguments MODEL\n", stderr);
+        return 2;
+    }
+    model_path = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_with_a_status_names_what_is_null),
+        cmocka_unit_test(every_other_call_does_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_all, drop_all);
+}
