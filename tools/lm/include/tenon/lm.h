@@ -287,8 +287,8 @@ TN_NODISCARD TLM_API tn_status tlm_context_save(tlm_context *context, const char
 // tlm_context_ids and rewind.
 // Errors, after which the context is as it was: those of tn_snapshot_open; TN_E_GRAPH it is of
 // another model or context; TN_E_DATA its ids do not fit, or its states are not of so many.
-// Others are of a device: until a reset or a
-// load that succeeds, tlm_eval and tlm_context_save then answer TN_E_ARG. Since 0.1
+// Others are of a device: until a reset or a load that succeeds, tlm_eval and tlm_context_save then
+// answer TN_E_ARG. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_load(tlm_context *context, const char *path,
                                                 tn_error *err);
 
