@@ -11,6 +11,8 @@
 #include <string.h>
 #include <tenon/lm.h>
 
+#include "refused.h"
+
 static const char *model_path;
 static tn_runtime *runtime;
 static tn_model *model;
@@ -49,18 +51,6 @@ static int drop_all(void **state)
     tn_runtime_destroy(runtime);
     return 0;
 }
-
-static void check_refused(const char *call, const char *argument, tn_status status)
-{
-    char want[100];
-    snprintf(want, sizeof want, "%s: %s is NULL", call, argument);
-    if (status != TN_E_ARG || strcmp(err.text, want) != 0)
-        fail_msg("%s: \"%s\", not \"%s\"", tn_status_name(status), err.text, want);
-    err = (tn_error){ 0 };
-}
-
-// The call without its last argument, err.
-#define REFUSED(argument, call, ...) check_refused(#call, argument, call(__VA_ARGS__, &err))
 
 static void write_nothing(void *unused, const char *text, size_t bytes)
 {
@@ -106,7 +96,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("ids", tlm_eval, context, NULL, 2, &out_logits);
     REFUSED("out_logits", tlm_eval, context, ids, 2, NULL);
     REFUSED("context", tlm_context_rewind, NULL, 0);
-    check_refused("tlm_context_reset", "context", tlm_context_reset(NULL, &err));
+    check_refused("tlm_context_reset", "context", tlm_context_reset(NULL, &err), &err);
     REFUSED("context", tlm_context_save, NULL, "/dev/null");
     REFUSED("path", tlm_context_save, context, NULL);
     REFUSED("context", tlm_context_load, NULL, "/dev/null");

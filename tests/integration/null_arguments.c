@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "refused.h"
 #include "session_rig.h"
 
 static test_folder folder;
@@ -59,18 +60,6 @@ static int drop_all(void **state)
 
 static tn_error err;
 
-static void check_refused(const char *call, const char *argument, tn_status status)
-{
-    char want[100];
-    snprintf(want, sizeof want, "%s: %s is NULL", call, argument);
-    if (status != TN_E_ARG || strcmp(err.text, want) != 0)
-        fail_msg("%s: \"%s\", not \"%s\"", tn_status_name(status), err.text, want);
-    err = (tn_error){ 0 };
-}
-
-// The call without its last argument, err.
-#define REFUSED(argument, call, ...) check_refused(#call, argument, call(__VA_ARGS__, &err))
-
 static void a_call_with_a_status_names_what_is_null(void **state)
 {
     (void)state;
@@ -90,7 +79,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
 
     REFUSED("out_runtime", tn_runtime_create, NULL, NULL);
     REFUSED("out_graph", tn_graph_create, NULL, NULL);
-    check_refused("tn_graph_finish", "graph", tn_graph_finish(NULL, &err));
+    check_refused("tn_graph_finish", "graph", tn_graph_finish(NULL, &err), &err);
     REFUSED("graph", tn_graph_value_info, NULL, input, &value);
     REFUSED("out_info", tn_graph_value_info, graph, input, NULL);
 
@@ -101,7 +90,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("feeds", tn_session_run, session, 0, NULL, 1);
     REFUSED("session", tn_session_read, NULL, 0, input, floats, sizeof floats);
     REFUSED("to", tn_session_read, session, 0, input, NULL, sizeof floats);
-    check_refused("tn_session_reset", "session", tn_session_reset(NULL, &err));
+    check_refused("tn_session_reset", "session", tn_session_reset(NULL, &err), &err);
     REFUSED("session", tn_session_save, NULL, path, NULL);
     REFUSED("path", tn_session_save, session, NULL, NULL);
     REFUSED("path", tn_snapshot_open, NULL, NULL, &new_snapshot);
@@ -111,7 +100,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
 
     REFUSED("path", tn_model_open, NULL, NULL, &new_model);
     REFUSED("out_model", tn_model_open, TEST_MODEL, NULL, NULL);
-    check_refused("tn_model_check", "model", tn_model_check(NULL, &err));
+    check_refused("tn_model_check", "model", tn_model_check(NULL, &err), &err);
     REFUSED("model", tn_model_part_at, NULL, 0, &part);
     REFUSED("out_part", tn_model_part_at, model, 0, NULL);
     REFUSED("model", tn_model_key_at, NULL, 0, &found_key);
