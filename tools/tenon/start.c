@@ -109,16 +109,18 @@ int cli_open_model(const char *name, uint32_t flags, tn_model **out_model)
 {
     tn_error err = { 0 };
     char path[PATH_BYTES];
-    if (access(name, F_OK) != 0 && find_embedded(name, path, sizeof path))
+    int missing = access(name, F_OK) == 0 ? 0 : errno;
+    if (missing && find_embedded(name, path, sizeof path)) {
         name = path;
-    if (access(name, F_OK) != 0 && !strchr(name, '/') &&
-        cli_nearest(name, (const char *const[]){ "austen" }, 1))
+        missing = 0;
+    }
+    if (missing && !strchr(name, '/') && cli_nearest(name, (const char *const[]){ "austen" }, 1))
         return cli_fail(CLI_FILE,
                         "%s: there is no such file; the embedded model is called 'austen'%s", name,
                         strcmp(name, "austen") ? "" : ", and it is not installed");
-    if (access(name, F_OK) != 0 && errno == ENOENT)
+    if (missing == ENOENT)
         return cli_fail(CLI_FILE, "%s: %s; a model is the path of a GGUF file, or 'austen'", name,
-                        strerror(errno));
+                        strerror(missing));
     const tn_model_options options = { .size = sizeof options, .flags = flags };
     tn_status status = tn_model_guard_files(&err);
     if (status == TN_OK)
