@@ -25,7 +25,7 @@ static const char *path_of(tn_model *model, const char *path, int64_t part, int6
 {
     char suffix[64];
     const size_t bytes = strlen(path);
-    const char *end = bytes > SUFFIX_BYTES ? path + bytes - SUFFIX_BYTES : NULL;
+    const char *end = bytes >= SUFFIX_BYTES ? path + bytes - SUFFIX_BYTES : NULL;
     snprintf(suffix, sizeof suffix, "-of-%05" PRId64 ".gguf", count);
     *out_is_named = end && *end == '-' && is_number(end + 1) && !strcmp(end + 6, suffix);
     snprintf(suffix, sizeof suffix, "-%05" PRId64 "-of-%05" PRId64 ".gguf", part + 1, count);

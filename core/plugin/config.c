@@ -25,7 +25,11 @@
 #include "base/macros.h"
 #include "plugin/plugin_internal.h"
 
-enum { MAX_FILE_BYTES = 1 << 20, MAX_SETTINGS = 4096 };
+enum {
+    MAX_FILE_BYTES = 1 << 20,
+    MAX_SETTINGS = 4096,
+    MAX_NAME_BYTES = 49   // of a section or a key: what inih keeps of one
+};
 static const char system_file[] = "/etc/tenon/tenon.ini";
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
@@ -47,13 +51,19 @@ void tni_config_finish(tni_config *config)
 
 // ------------------------------------------------------------------------------------ what is kept
 
+static tn_status fail_too_many(tn_error *err)
+{
+    return tni_fail(err, TN_E_ARG, "one more than the %d that are possible", MAX_SETTINGS);
+}
+
 static tn_status add_word(tni_config *config, tni_config_words *words, const char *text,
                           size_t bytes, const char *source, tn_error *err)
 {
     char *copy = tni_arena_take(config->arena, bytes + 1);
-    if (!copy || words->count >= MAX_SETTINGS ||
-        !tni_grow(&config->arena->allocator, &words->items, &words->capacity, words->count + 1,
-                  sizeof *words->items))
+    if (words->count >= MAX_SETTINGS)
+        return fail_too_many(err);
+    if (!copy || !tni_grow(&config->arena->allocator, &words->items, &words->capacity,
+                           words->count + 1, sizeof *words->items))
         return tni_fail_memory(err, "a configuration", bytes);
     memcpy(copy, text, bytes);
     words->items[words->count++] = (tni_config_word){ .text = copy, .source = source };
@@ -99,8 +109,9 @@ static tn_status add_setting(tni_config *config, const char *plugin, const char 
             return TN_OK;
         }
     }
-    if (config->setting_count >= MAX_SETTINGS ||
-        !tni_grow(&config->arena->allocator, &config->settings, &config->setting_capacity,
+    if (config->setting_count >= MAX_SETTINGS)
+        return fail_too_many(err);
+    if (!tni_grow(&config->arena->allocator, &config->settings, &config->setting_capacity,
                   config->setting_count + 1, sizeof *config->settings))
         return tni_fail_memory(err, "the settings",
                                (uint64_t)config->setting_count * sizeof *config->settings);
@@ -200,6 +211,37 @@ typedef struct ini_source {
     tn_error *err;
 } ini_source;
 
+// What inih would cut or drop without a word; "" = nothing.
+static const char *what_is_lost(const char *line, size_t bytes)
+{
+    const char *end = memchr(line, ']', bytes), *key_end = line;
+    while (bytes && isspace((unsigned char)line[bytes - 1]))
+        bytes--;
+    if (memchr(line, 0, bytes))
+        return "a NUL byte";
+    if (bytes == 0 || *line == ';' || *line == '#')
+        return "";
+    if (memchr(line, '\r', bytes))
+        return "a carriage return within a line: lines end with a line feed";
+    if (*line != '[') {
+        while (key_end < line + bytes && *key_end != '=' && *key_end != ':')
+            key_end++;
+        bool is_entry = key_end < line + bytes;
+        while (key_end > line && isspace((unsigned char)key_end[-1]))
+            key_end--;
+        return is_entry && key_end - line > MAX_NAME_BYTES ? "a key of more than 49 bytes" : "";
+    }
+    if (!end)
+        return "";   // refused as no section
+    if (end - line - 1 > MAX_NAME_BYTES)
+        return "a section of more than 49 bytes";
+    for (end++; end < line + bytes && isspace((unsigned char)*end); end++)
+        ;
+    return end == line + bytes || *end == ';' || *end == '#'
+               ? ""
+               : "something behind [section]: it has a line of its own";
+}
+
 // Gives inih the next line: `room` bytes are its whole buffer. Spaces in front are taken away, or
 // inih would read an indented line as a continuation of the one before.
 static char *next_line(char *to, int room, void *argument)
@@ -214,9 +256,12 @@ static char *next_line(char *to, int room, void *argument)
     source->line++;
     while (bytes && isspace((unsigned char)begin[0]))
         begin++, bytes--;
-    if (memchr(begin, 0, bytes))
-        source->status = tni_fail(source->err, TN_E_FILE, "%s:%u: a NUL byte", source->path,
-                                  source->line);
+    if (source->line == 1 && bytes >= 3 && memcmp(begin, "\xEF\xBB\xBF", 3) == 0)
+        begin += 3, bytes -= 3;   // a byte order mark
+    const char *lost = what_is_lost(begin, bytes);
+    if (*lost)
+        source->status = tni_fail(source->err, TN_E_FILE, "%s:%u: %s", source->path, source->line,
+                                  lost);
     else if (bytes >= (size_t)room)
         source->status = tni_fail(source->err, TN_E_FILE,
                                   "%s:%u: a line of %zu bytes, at most %d are expected",

@@ -3,7 +3,7 @@
 bats_require_minimum_version 1.5.0
 load common
 
-split() { python3 "$TENON_SPLIT" "$TENON_MODEL" "${1:-m}" 3; }
+split() { python3 "$TENON_SPLIT" "$TENON_MODEL" "${1-m}" 3; }
 part() { echo "m-0000$1-of-00003.gguf"; }
 
 # wait_for COMMAND…: until it succeeds, ten seconds at most.
@@ -29,6 +29,14 @@ wait_for() {
     cmp whole parts
     tenon tokenize "$(part 1)" "It is" >parts
     [ "$(cat parts)" = "$(tenon tokenize austen "It is")" ]
+}
+
+@test "a model whose name is no more than what a part's name ends in" {
+    split ""
+    [ -e -00001-of-00003.gguf ]
+    tenon run austen "It is a truth" -n 8 --greedy >whole
+    tenon run --greedy -n 8 -- -00001-of-00003.gguf "It is a truth" >parts
+    cmp whole parts
 }
 
 @test "inspect shows the parts, and which tensor is in which" {

@@ -233,6 +233,18 @@ PY
     fails_with 2 "standard input has more than 64 MiB" bash -c 'yes | "$TENON" run austen -n 1'
 }
 
+@test "options may stand behind words, whatever the environment says" {
+    tenon run austen "It is" -n 3 --greedy >want
+    POSIXLY_CORRECT=1 "$TENON" run austen "It is" -n 3 --greedy >got
+    cmp want got
+}
+
+@test "a file that has no end is refused" {
+    fails_with 2 "/dev/zero has more than 64 MiB" tenon perplexity austen /dev/zero
+    echo -n "It is a truth" >text
+    [ "$(tenon perplexity austen <(cat text))" = "$(tenon perplexity austen text)" ]
+}
+
 @test "what tokenize prints is what --tokens takes" {
     run --separate-stderr tenon run austen --tokens "$(tenon tokenize austen 'It is a truth')" -n 1 --greedy --json
     [ "$status" -eq 0 ]

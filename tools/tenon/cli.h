@@ -147,8 +147,8 @@ bool cli_is_interrupted(void);
 bool cli_is_stdin(const char *word);
 
 // The whole of a file, or of standard input, byte for byte. *out_text is to be freed. Standard
-// input may never end, so more than CLI_MOST_STDIN_BYTES of it is refused.
-enum { CLI_MOST_STDIN_BYTES = 64 << 20 };
+// input, a device or a pipe may never end, so more than CLI_MOST_STREAM_BYTES of one is refused.
+enum { CLI_MOST_STREAM_BYTES = 64 << 20 };
 int cli_read_file(const char *path, char **out_text, size_t *out_bytes);
 int cli_read_stdin(char **out_text, size_t *out_bytes);
 

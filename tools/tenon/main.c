@@ -1,6 +1,7 @@
 // main.c: finds the subcommand.
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -32,6 +33,7 @@ int main(int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
     const char *given = argc > 1 ? argv[1] : "";
+    unsetenv("POSIXLY_CORRECT");   // options may stand behind words, as the help shows them
     signal(SIGXFSZ, SIG_IGN);   // a file beyond its limit is an error of that write, which is told
     char *help[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };
     if (!strcmp(given, "help") && argc > 2) {   // tenon help COMMAND = tenon COMMAND --help

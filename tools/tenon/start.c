@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -192,7 +193,7 @@ bool cli_is_stdin(const char *word)
 
 int cli_read_stdin(char **out_text, size_t *out_bytes)
 {
-    return read_all(stdin, "standard input", CLI_MOST_STDIN_BYTES, out_text, out_bytes);
+    return read_all(stdin, "standard input", CLI_MOST_STREAM_BYTES, out_text, out_bytes);
 }
 
 int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
@@ -200,7 +201,10 @@ int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
     FILE *file = fopen(path, "rbe");
     if (!file)
         return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
-    int code = read_all(file, path, SIZE_MAX, out_text, out_bytes);
+    struct stat about;
+    bool has_end = fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode);
+    int code = read_all(file, path, has_end ? SIZE_MAX : CLI_MOST_STREAM_BYTES, out_text,
+                        out_bytes);
     fclose(file);
     return code;
 }

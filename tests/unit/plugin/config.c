@@ -91,9 +91,8 @@ static void the_application_wins_over_files_and_the_first_file_over_the_next(voi
     assert_int_equal(tni_config_set(&c->config, "plugin.cpu.x.y=dotted", &err), TN_OK);
     assert_int_equal(read_text(c, "user.ini", "[plugin.cpu]\na=user\nb=user 1\nb=user 2\n", &err),
                      TN_OK);
-    assert_int_equal(read_text(c, "system.ini", "[plugin.cpu]\na=system\nb=system\nc=system\n",
-                               &err),
-                     TN_OK);
+    assert_int_equal(
+        read_text(c, "system.ini", "[plugin.cpu]\na=system\nb=system\nc=system\n", &err), TN_OK);
     assert_string_equal(value_of(c, "cpu", "a"), "app=2");   // within one source the last
     assert_string_equal(value_of(c, "cpu", "b"), "user 2");
     assert_string_equal(value_of(c, "cpu", "c"), "system");
@@ -106,9 +105,8 @@ static void a_plugin_is_disabled_by_a_list_or_its_own_section(void **state)
     tn_error err;
     assert_int_equal(tni_config_set(&c->config, "plugin.b.disable=no", &err), TN_OK);
     assert_int_equal(tni_config_set(&c->config, "plugins.disable=d", &err), TN_OK);
-    assert_int_equal(read_text(c, "a.ini", "[plugins]\ndisable=a,b\n[plugin.c]\ndisable=Yes\n",
-                               &err),
-                     TN_OK);
+    assert_int_equal(
+        read_text(c, "a.ini", "[plugins]\ndisable=a,b\n[plugin.c]\ndisable=Yes\n", &err), TN_OK);
     assert_non_null(strstr(tni_config_disabled_by(&c->config, "a"), "a.ini"));
     assert_null(tni_config_disabled_by(&c->config, "b"));   // the nearer word
     assert_non_null(tni_config_disabled_by(&c->config, "c"));
@@ -136,6 +134,13 @@ static const struct {
       ":4: [plugin.a] disable = perhaps" },
     { "a plugin's name that is none", "[plugin.A b]\nx = 1\n",
       ":2: [plugin.A b]: a plugin's name" },
+    { "an entry behind a section", "[plugin.cpu] sha256 = abc\n",
+      ":1: something behind [section]" },
+    { "lines that end as no line does", "[plugin.cpu]\rdisable = yes\r", ":1: a carriage return" },
+    { "a section too long", "[plugin.a1234567890123456789012345678901234567890123456789]\nx = 1\n",
+      ":1: a section of more than 49 bytes" },
+    { "a key too long", "[plugin.a]\nk1234567890123456789012345678901234567890123456789 : 1\n",
+      ":2: a key of more than 49 bytes" },
     { "a line beyond the reader's buffer",
       "[plugins]\npath = "
       "/1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"
@@ -144,6 +149,31 @@ static const struct {
       "345678901234567890\n",
       ":2: a line of " },
 };
+
+static void what_stands_behind_a_section_may_be_a_remark(void **state)
+{
+    config_case *c = *state;
+    tn_error err;
+    assert_int_equal(
+        read_text(c, "a.ini", "\xEF\xBB\xBF[plugin.a] ; one\nx = 1\n[plugin.b]  \r\nx = 2\n", &err),
+        TN_OK);
+    assert_string_equal(value_of(c, "a", "x"), "1");
+    assert_string_equal(value_of(c, "b", "x"), "2");
+}
+
+static void too_many_entries_are_told_as_that(void **state)
+{
+    config_case *c = *state;
+    enum { COUNT = 4097, LINE = 16 };
+    char *text = test_malloc((size_t)COUNT * LINE + LINE), *at = text;
+    at += sprintf(at, "[plugin.a]\n");
+    for (int i = 0; i < COUNT; i++)
+        at += sprintf(at, "k%d = 1\n", i);
+    tn_error err;
+    assert_int_equal(read_text(c, "a.ini", text, &err), TN_E_FILE);
+    assert_non_null(strstr(err.text, ":4098: one more than the 4096 that are possible"));
+    test_free(text);
+}
 
 static void a_broken_file_is_refused_with_its_line(void **state)
 {
@@ -156,9 +186,9 @@ static void a_broken_file_is_refused_with_its_line(void **state)
     }
     tn_error err;
     test_folder_write(&c->folder, "nul.ini", "[plugins]\nord\0er = a\n", 22);
-    assert_int_equal(tni_config_read(&c->config, test_folder_path(&c->folder, "nul.ini"), true,
-                                     &err),
-                     TN_E_FILE);
+    assert_int_equal(
+        tni_config_read(&c->config, test_folder_path(&c->folder, "nul.ini"), true, &err),
+        TN_E_FILE);
     assert_int_equal(tni_config_read(&c->config, c->folder.path, false, &err),
                      TN_E_FILE);   // a folder
 }
@@ -167,12 +197,11 @@ static void a_missing_file_is_an_error_only_when_required(void **state)
 {
     config_case *c = *state;
     tn_error err;
-    assert_int_equal(tni_config_read(&c->config, test_folder_path(&c->folder, "none.ini"), false,
-                                     &err),
-                     TN_OK);
-    assert_int_equal(tni_config_read(&c->config, test_folder_path(&c->folder, "none.ini"), true,
-                                     &err),
-                     TN_E_FILE);
+    assert_int_equal(
+        tni_config_read(&c->config, test_folder_path(&c->folder, "none.ini"), false, &err), TN_OK);
+    assert_int_equal(
+        tni_config_read(&c->config, test_folder_path(&c->folder, "none.ini"), true, &err),
+        TN_E_FILE);
 }
 
 static void a_setting_of_another_form_is_refused(void **state)
@@ -246,6 +275,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(paths_orders_and_settings_are_read),
         TEST(the_application_wins_over_files_and_the_first_file_over_the_next),
+        TEST(what_stands_behind_a_section_may_be_a_remark),
+        TEST(too_many_entries_are_told_as_that),
         TEST(a_plugin_is_disabled_by_a_list_or_its_own_section),
         TEST(what_is_unknown_is_ignored_with_a_warning),
         TEST(a_broken_file_is_refused_with_its_line),
