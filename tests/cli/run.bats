@@ -239,6 +239,11 @@ PY
     cmp want got
 }
 
+@test "a message is one line that steers no terminal" {
+    fails_with 6 "?[31mred?.gguf: No such file" tenon run $'\x1b[31mred\n.gguf' a
+    fails_with 2 "there is no option '--?[31m'" tenon run austen $'--\x1b[31m'
+}
+
 @test "a file that has no end is refused" {
     fails_with 2 "/dev/zero has more than 64 MiB" tenon perplexity austen /dev/zero
     echo -n "It is a truth" >text

@@ -1,4 +1,5 @@
 // message.c: lines on stderr, and exit codes.
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,12 +7,16 @@
 
 #include "cli.h"
 
+// One line: what a path or a word brings along may be a line end or steer a terminal.
 static void say(const char *format, va_list arguments)
 {
+    char line[8192];
+    vsnprintf(line, sizeof line, format, arguments);
+    for (char *at = line; *at; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
     fflush(stdout);
-    fputs("tenon: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "tenon: %s\n", line);
 }
 
 int cli_fail(int code, const char *format, ...)
