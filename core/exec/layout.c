@@ -162,14 +162,13 @@ static tn_status lay_out_lane(layout *l, tni_arena *scratch, tn_error *err)
 {
     tni_lane *lane = &l->session->lanes[l->place];
     tni_plan plan;
+    tni_plan_rules rules = { .alignment = lane->memory.alignment_bytes };
     find_lifetimes(l);
     make_intervals(l);
-    tn_status status = tni_plan_pack(l->intervals, l->count, lane->memory.alignment_bytes, scratch,
-                                     &plan, err);
+    tn_status status = tni_plan_pack(l->intervals, l->count, &rules, scratch, &plan, err);
 #ifdef TN_CHECKED
     if (status == TN_OK)
-        status = tni_plan_validate(l->intervals, l->count, lane->memory.alignment_bytes, &plan,
-                                   err);
+        status = tni_plan_validate(l->intervals, l->count, &rules, &plan, err);
 #endif
     if (status != TN_OK)
         return status;

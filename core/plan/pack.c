@@ -99,7 +99,7 @@ static bool place(tni_block *blocks, uint32_t count, tni_arena *arena, tni_plan 
     return has_memory;
 }
 
-tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
                         tni_arena *arena, tni_plan *out_plan, tn_error *err)
 {
     tni_block *blocks = tni_arena_take_array(arena, count, sizeof *blocks);
@@ -110,7 +110,7 @@ tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t 
                                (uint64_t)count * (sizeof *blocks + sizeof *offsets));
     uint32_t block_count;
     tni_plan plan = { .offsets = offsets };
-    if (!make_blocks(intervals, count, alignment, blocks, block_of, offsets, &block_count,
+    if (!make_blocks(intervals, count, rules->alignment, blocks, block_of, offsets, &block_count,
                      &plan.unshared_bytes))
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "the values of this graph together exceed 2^64 bytes");
@@ -118,6 +118,9 @@ tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t 
         return tni_fail_memory(err, "a memory plan", (uint64_t)block_count * sizeof *blocks);
     for (uint32_t i = 0; i < count; i++)
         offsets[i] += blocks[block_of[i]].offset;
+    for (uint32_t i = 0; i < block_count; i++)
+        plan.blocks_bytes += blocks[i].bytes;
+    plan.is_optimal = plan.peak_bytes == plan.bound_bytes;
     *out_plan = plan;
     return TN_OK;
 }

@@ -24,8 +24,11 @@ typedef struct tni_interval {
 typedef struct tni_plan {
     uint64_t *offsets;   // one an interval
     uint64_t peak_bytes;
-    uint64_t bound_bytes;      // largest sum of live bytes: no plan of these intervals is smaller
+    uint64_t bound_bytes;    // largest sum of live bytes, or the highest end of what is pinned: no
+                             // plan of these intervals is smaller
+    uint64_t blocks_bytes;   // sum of all where those in place of others count once
     uint64_t unshared_bytes;   // sum of all: what a plan without reuse needs
+    bool is_optimal;           // the peak is the bound, or everything below it was ruled out
 } tni_plan;
 
 // --------------------------------------------------------------------------------------- lifetimes
@@ -52,14 +55,45 @@ bool tni_plan_may_overwrite(const tn_graph *graph, const uint32_t *nodes, uint32
 
 // ----------------------------------------------------------------------------------------- packing
 
-// Offsets are multiples of `alignment`, a power of two. The plan's arrays come from `arena`.
-// Deterministic. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes wrap.
-tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, uint64_t alignment,
+// An interval that must lie at an offset: bytes that were placed before. One that takes the place of
+// another cannot be pinned.
+typedef struct tni_pin {
+    uint32_t interval;
+    uint64_t offset;
+} tni_pin;
+
+// Steps that do not run one after the other: each belongs to a track, whose steps run in order, and
+// tracks wait for each other where `done` says so. Step x happens before step y when
+// x < done[y][track of x].
+typedef struct tni_plan_order {
+    uint32_t step_count, track_count;
+    const uint32_t *track;   // by step
+    const uint32_t *done;    // [step][track]: one past the latest step of the track that has ended
+                             // when this step begins; 0 = none
+    const uint32_t *ends;    // [interval][track]: one past its last step on that track; 0 = none
+} tni_plan_order;
+
+// What a plan must keep to. All fields but alignment may be 0.
+typedef struct tni_plan_rules {
+    uint64_t alignment;       // of offsets; a power of two
+    uint64_t chunk_bytes;     // no interval crosses a multiple of it; a multiple of the alignment
+    uint64_t capacity;        // a peak of this much is good enough: nothing lower is looked for
+    uint64_t time_limit_ns;   // of searching beyond the quick ways; 0 = by steps, some ms: the same
+                              // plan on every machine
+    uint32_t pin_count;
+    const tni_pin *pins;
+    const tni_plan_order *order;   // NULL = step t has ended when step t + 1 begins
+} tni_plan_rules;
+
+// Arrays of the plan come from `arena`. Deterministic where the time limit is 0. A peak above the
+// capacity is no error. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes wrap, or an
+// interval is larger than a chunk; TN_E_ARG when what is pinned overlaps or is not aligned.
+tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
                         tni_arena *arena, tni_plan *out_plan, tn_error *err);
 
 // Independent of the above: TN_E_INTERNAL names the two intervals that clash, or what else is
 // wrong.
-tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count, uint64_t alignment,
-                            const tni_plan *plan, tn_error *err);
+tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count,
+                            const tni_plan_rules *rules, const tni_plan *plan, tn_error *err);
 
 #endif

@@ -11,9 +11,10 @@ static bool takes_over(const tni_interval *intervals, uint32_t a, uint32_t b)
     return intervals[b].in_place_of == a && intervals[b].first == intervals[a].last;
 }
 
-tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count, uint64_t alignment,
-                            const tni_plan *plan, tn_error *err)
+tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count,
+                            const tni_plan_rules *rules, const tni_plan *plan, tn_error *err)
 {
+    uint64_t alignment = rules->alignment;
     uint64_t highest = 0;
     for (uint32_t i = 0; i < count; i++) {
         const tni_interval *x = &intervals[i];

@@ -16,6 +16,8 @@
 enum { MOST = 512 };
 #define NO TNP_NONE
 
+static const tni_plan_rules rules_of_64 = { .alignment = 64 };
+
 static uint32_t next_random(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -57,8 +59,9 @@ static uint64_t pack(const char *says, const tni_interval *in, uint32_t count, u
     tni_arena_init(&arena, NULL);
     tni_plan plan;
     tn_error err = { 0 };
-    if (tni_plan_pack(in, count, alignment, &arena, &plan, &err) != TN_OK ||
-        tni_plan_validate(in, count, alignment, &plan, &err) != TN_OK)
+    tni_plan_rules rules = { .alignment = alignment };
+    if (tni_plan_pack(in, count, &rules, &arena, &plan, &err) != TN_OK ||
+        tni_plan_validate(in, count, &rules, &plan, &err) != TN_OK)
         fail_msg("%s: %s", says, err.text);
     uint64_t bound = counted_bound(in, count, alignment), sum = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -219,8 +222,8 @@ static void the_same_intervals_give_the_same_plan(void **state)
         tni_arena arena;
         tni_arena_init(&arena, NULL);
         tni_plan a, b;
-        assert_int_equal(tni_plan_pack(in, count, 64, &arena, &a, NULL), TN_OK);
-        assert_int_equal(tni_plan_pack(in, count, 64, &arena, &b, NULL), TN_OK);
+        assert_int_equal(tni_plan_pack(in, count, &rules_of_64, &arena, &a, NULL), TN_OK);
+        assert_int_equal(tni_plan_pack(in, count, &rules_of_64, &arena, &b, NULL), TN_OK);
         assert_memory_equal(a.offsets, b.offsets, count * sizeof *a.offsets);
         tni_arena_finish(&arena);
     }
@@ -242,7 +245,7 @@ static void sizes_that_wrap_are_a_status(void **state)
         tni_arena_init(&arena, NULL);
         tni_plan plan;
         tn_error err = { 0 };
-        if (tni_plan_pack(cases[i].in, 2, 64, &arena, &plan, &err) != TN_E_DEVICE_MEMORY)
+        if (tni_plan_pack(cases[i].in, 2, &rules_of_64, &arena, &plan, &err) != TN_E_DEVICE_MEMORY)
             fail_msg("%s: not refused", cases[i].says);
         tni_arena_finish(&arena);
     }
@@ -258,7 +261,7 @@ static tn_status pack_with(const tn_allocator *allocator, void *context)
     tni_arena_init(&arena, allocator);
     tni_plan plan;
     tn_error err = { 0 };
-    tn_status status = tni_plan_pack(in, 300, 64, &arena, &plan, &err);
+    tn_status status = tni_plan_pack(in, 300, &rules_of_64, &arena, &plan, &err);
     assert_true(status == TN_OK || status == TN_E_HOST_MEMORY);
     tni_arena_finish(&arena);
     return status;

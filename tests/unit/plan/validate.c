@@ -191,7 +191,8 @@ static void every_kind_of_fault_is_found(void **state)
         offsets[f->index] = f->offset;
         tni_plan plan = { .offsets = offsets, .peak_bytes = f->peak, .bound_bytes = f->bound };
         tn_error err = { 0 };
-        tn_status status = tni_plan_validate(intervals, COUNT, f->alignment, &plan, &err);
+        tni_plan_rules rules = { .alignment = f->alignment };
+        tn_status status = tni_plan_validate(intervals, COUNT, &rules, &plan, &err);
         if (status != (f->words ? TN_E_INTERNAL : TN_OK))
             fail_msg("%s: %s %s", f->says, tn_status_name(status), err.text);
         if (f->words && !strstr(err.text, f->words))
@@ -203,7 +204,8 @@ static void a_plan_of_nothing_is_right(void **state)
 {
     (void)state;
     tni_plan plan = { .offsets = NULL };
-    assert_int_equal(tni_plan_validate(NULL, 0, 64, &plan, NULL), TN_OK);
+    tni_plan_rules rules = { .alignment = 64 };
+    assert_int_equal(tni_plan_validate(NULL, 0, &rules, &plan, NULL), TN_OK);
 }
 
 int main(void)
