@@ -36,10 +36,10 @@ static tni_arena_block *add_block(tni_arena *arena, size_t least)
     size_t bytes = is_large ? least : arena->block_bytes, total;
     if (!tni_add_size(bytes, sizeof(tni_arena_block), &total))
         return NULL;
-    tni_arena_block *block = tni_alloc(&arena->allocator, total);
+    tni_arena_block *block = tni_alloc_zeroed(&arena->allocator, 1, total);
     if (!block)
         return NULL;
-    *block = (tni_arena_block){ .bytes = bytes };
+    block->bytes = bytes;
     tni_arena_block **link = is_large && arena->first ? &arena->first->next : &arena->first;
     block->next = *link;
     *link = block;
@@ -60,7 +60,7 @@ void *tni_arena_take(tni_arena *arena, size_t bytes)
         return NULL;
     char *piece = (char *)(block + 1) + block->used;
     block->used += rounded;
-    return memset(piece, 0, rounded);
+    return piece;   // zero since the block was made
 }
 
 void *tni_arena_take_array(tni_arena *arena, size_t count, size_t bytes)

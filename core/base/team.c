@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/cpus.h"
 #include "base/error.h"
 #include "base/macros.h"
@@ -98,13 +99,6 @@ static void relax(void)
 #endif
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void wake(watched *word)
 {
     if (atomic_load(&word->sleepers) == 0)
@@ -136,7 +130,7 @@ static void wait_for_change(watched *word, unsigned seen, uint32_t spins, bool m
             return;
         relax();
     }
-    uint64_t begin = slept_ns ? now_ns() : 0;
+    uint64_t begin = slept_ns ? tni_now_ns() : 0;
     atomic_fetch_add(&word->sleepers, 1);
     while (atomic_load(&word->value) == seen)
         futex_sleep(&word->value, seen);
@@ -146,7 +140,7 @@ static void wait_for_change(watched *word, unsigned seen, uint32_t spins, bool m
         cpu == atomic_load_explicit(&word->waker_cpu, memory_order_relaxed))
         leave_cpu(cpu);
     if (slept_ns)
-        atomic_fetch_add(slept_ns, now_ns() - begin);
+        atomic_fetch_add(slept_ns, tni_now_ns() - begin);
 }
 
 void tni_team_barrier(tni_team *team, uint32_t worker)
@@ -200,7 +194,8 @@ static void run_together(tni_pool *pool, uint32_t workers,
     body(argument, &pool->team, 0, workers);
     for (unsigned left; (left = atomic_load(&pool->running.value)) != 0;)
         wait_for_change(&pool->running, left, pool->team.spins, false, &pool->lost_ns);
-    tni_team_judge_run(&pool->judge, workers, begin, now_ns(), atomic_exchange(&pool->lost_ns, 0));
+    tni_team_judge_run(&pool->judge, workers, begin, tni_now_ns(),
+                       atomic_exchange(&pool->lost_ns, 0));
 }
 
 void tni_pool_run(tni_pool *pool, uint32_t wanted,
@@ -210,7 +205,7 @@ void tni_pool_run(tni_pool *pool, uint32_t wanted,
     uint32_t workers = wanted < 1 ? 1 : wanted < pool->threads ? wanted : pool->threads;
     if (workers > 1) {
         pthread_mutex_lock(&pool->turn);
-        uint64_t begin = now_ns();
+        uint64_t begin = tni_now_ns();
         workers = tni_team_judge_permit(&pool->judge, workers, begin);
         if (workers > 1)
             run_together(pool, workers, body, argument, begin);
@@ -230,10 +225,10 @@ static uint32_t count_spins(void)
     uint64_t least = SPIN_NS;
     for (int i = 0; i < TRIES; i++) {
         atomic_uint value = 0;
-        uint64_t begin = now_ns();
+        uint64_t begin = tni_now_ns();
         for (int look = 0; look < LOOKS && atomic_load(&value) == 0; look++)
             relax();
-        uint64_t took = now_ns() - begin;
+        uint64_t took = tni_now_ns() - begin;
         least = took < least ? took : least;
     }
     return (uint32_t)(LOOKS * (uint64_t)SPIN_NS / (least ? least : 1));

@@ -1,14 +1,9 @@
 // pack.c: intervals to blocks, blocks to offsets, offsets back to intervals.
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/integer.h"
+#include "plan/place.h"
 #include "plan/plan_internal.h"
-#include "plan/search.h"
-
-enum {
-    MOST_FOR_GREEDY = 8000,   // blocks
-    ROUND_STEPS = 5,          // a block, of the first round of searching at the bound
-    MOST_STEPS = 60000        // of all rounds: some 10 ms
-};
 
 // in_place_of points to a lower index, so one pass forward finds each interval's block and its
 // place in it.
@@ -42,61 +37,24 @@ static bool make_blocks(const tni_interval *intervals, uint32_t count, uint64_t 
     return true;
 }
 
-static void take_offsets(const tni_plan_search *search, const tni_plan_sections *sections,
-                         tni_block *blocks, uint64_t *peak)
-{
-    const uint64_t *offsets = tni_plan_search_offsets(search);
-    uint64_t own = 0;
-    for (uint32_t i = 0; i < sections->item_count; i++) {
-        uint64_t end = offsets[i] + sections->items[i].bytes;
-        own = end > own ? end : own;
-    }
-    if (own >= *peak)
-        return;
-    *peak = own;
-    for (uint32_t i = 0; i < sections->item_count; i++)
-        blocks[sections->items[i].block].offset = offsets[i];
-}
-
-// First something near the bound, then rounds at the bound. false: out of memory.
-static bool improve(tni_plan_search *search, const tni_plan_sections *sections, tni_block *blocks,
-                    uint64_t *peak)
-{
-    uint64_t limit = sections->bound, left = MOST_STEPS;
-    uint64_t round_steps = ROUND_STEPS * (uint64_t)sections->item_count;
-    tni_plan_search_answer answer = tni_plan_search_run_relaxed(search, &limit);
-    if (answer == TNI_PLAN_SEARCH_FOUND)
-        take_offsets(search, sections, blocks, peak);
-    for (uint32_t round = 0;
-         answer != TNI_PLAN_SEARCH_NO_MEMORY && answer != TNI_PLAN_SEARCH_IMPOSSIBLE &&
-         *peak > sections->bound && left >= round_steps;
-         round++) {
-        uint64_t steps = round_steps;
-        answer = tni_plan_search_run(search, sections->bound, round, &steps);
-        if (answer == TNI_PLAN_SEARCH_FOUND)
-            take_offsets(search, sections, blocks, peak);
-        left -= round_steps;
-        round_steps += round_steps / 16;
-    }
-    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
-}
-
 // Sets the offsets of all blocks. false: out of memory.
-static bool place(tni_block *blocks, uint32_t count, tni_arena *arena, tni_plan *plan)
+static bool place(tni_block *blocks, uint32_t count, const tni_plan_rules *rules, tni_arena *arena,
+                  tni_plan *plan)
 {
     tni_plan_sections sections;
     if (!tni_plan_sections_make(blocks, count, arena, &sections))
         return false;
-    plan->bound_bytes = sections.bound;
-    plan->peak_bytes = UINT64_MAX;
-    if (count <= MOST_FOR_GREEDY && !tni_plan_place_greedy(blocks, count, arena, &plan->peak_bytes))
+    tni_placing placing = { .enough = rules->capacity };
+    if (rules->time_limit_ns)
+        placing.deadline_ns = tni_now_ns() + rules->time_limit_ns;
+    if (!tni_plan_place(&sections, arena, &placing))
         return false;
-    if (plan->peak_bytes == plan->bound_bytes)
-        return true;
-    tni_plan_search *search = tni_plan_search_create(&arena->allocator, &sections);
-    bool has_memory = search && improve(search, &sections, blocks, &plan->peak_bytes);
-    tni_plan_search_destroy(search);
-    return has_memory;
+    for (uint32_t i = 0; i < sections.item_count; i++)
+        blocks[sections.items[i].block].offset = placing.offsets[i];
+    plan->bound_bytes = sections.bound;
+    plan->peak_bytes = placing.peak;
+    plan->is_optimal = placing.is_optimal;
+    return true;
 }
 
 tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
@@ -114,13 +72,12 @@ tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni
                      &plan.unshared_bytes))
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "the values of this graph together exceed 2^64 bytes");
-    if (!place(blocks, block_count, arena, &plan))
+    if (!place(blocks, block_count, rules, arena, &plan))
         return tni_fail_memory(err, "a memory plan", (uint64_t)block_count * sizeof *blocks);
     for (uint32_t i = 0; i < count; i++)
         offsets[i] += blocks[block_of[i]].offset;
     for (uint32_t i = 0; i < block_count; i++)
         plan.blocks_bytes += blocks[i].bytes;
-    plan.is_optimal = plan.peak_bytes == plan.bound_bytes;
     *out_plan = plan;
     return TN_OK;
 }

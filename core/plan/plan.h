@@ -55,8 +55,8 @@ bool tni_plan_may_overwrite(const tn_graph *graph, const uint32_t *nodes, uint32
 
 // ----------------------------------------------------------------------------------------- packing
 
-// An interval that must lie at an offset: bytes that were placed before. One that takes the place of
-// another cannot be pinned.
+// An interval that must lie at an offset: bytes that were placed before. One that takes the place
+// of another cannot be pinned.
 typedef struct tni_pin {
     uint32_t interval;
     uint64_t offset;

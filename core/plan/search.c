@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "plan/search_internal.h"
 
 enum {
@@ -15,7 +16,8 @@ enum {
     FULL_DEAD_ENDS = 16,
     RELAX_DEAD_ENDS = 256,   // before the limit is raised,
     RELAX_WORK = 4,          // or work, an item
-    RELAX_PARTS = 1024       // of the limit, by which it is raised first
+    RELAX_PARTS = 1024,      // of the limit, by which it is raised first
+    LATE_DECISIONS = 32      // from one look at the clock to the next
 };
 
 // Items come by first section, so the first that covers a section reaches furthest back.
@@ -297,6 +299,17 @@ static step decide(tni_plan_search *s, stretch *changed, bool *out_is_dead_end)
                                      : NO_MEMORY;
 }
 
+void tni_plan_search_set_deadline(tni_plan_search *s, uint64_t deadline_ns)
+{
+    s->deadline_ns = deadline_ns;
+    s->decisions = 0;
+}
+
+static bool is_late(tni_plan_search *s)
+{
+    return s->deadline_ns && ++s->decisions % LATE_DECISIONS == 0 && tni_now_ns() > s->deadline_ns;
+}
+
 static tni_plan_search_answer no_more(step last)
 {
     return last == NO_MEMORY ? TNI_PLAN_SEARCH_NO_MEMORY : TNI_PLAN_SEARCH_IMPOSSIBLE;
@@ -314,7 +327,7 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
     while (s->unplaced) {
         bool is_dead_end;
         uint64_t begin = s->work;
-        if (*steps == 0)
+        if (*steps == 0 || is_late(s))
             return TNI_PLAN_SEARCH_GAVE_UP;
         step last = decide(s, &changed, &is_dead_end);
         if (last != STEPPED)
@@ -337,6 +350,8 @@ tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t 
     uint32_t dead_ends = 0;
     while (s->unplaced) {
         bool is_dead_end;
+        if (is_late(s))
+            return TNI_PLAN_SEARCH_GAVE_UP;
         step last = decide(s, &changed, &is_dead_end);
         if (last == NO_MEMORY)
             return TNI_PLAN_SEARCH_NO_MEMORY;

@@ -38,7 +38,7 @@
 typedef enum tni_plan_search_answer {
     TNI_PLAN_SEARCH_FOUND,        // offsets are set
     TNI_PLAN_SEARCH_IMPOSSIBLE,   // every packing below the limit was ruled out
-    TNI_PLAN_SEARCH_GAVE_UP,      // the steps ran out
+    TNI_PLAN_SEARCH_GAVE_UP,      // the steps ran out, or the time
     TNI_PLAN_SEARCH_NO_MEMORY
 } tni_plan_search_answer;
 
@@ -49,14 +49,18 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
                                         const tni_plan_sections *sections);
 void tni_plan_search_destroy(tni_plan_search *search);   // NULL is fine
 
+// By tni_now_ns(), for all that is searched from now on; 0 = none, and then the same answers on
+// every machine.
+void tni_plan_search_set_deadline(tni_plan_search *search, uint64_t deadline_ns);
+
 // Searches from the start, for `steps` at most, which come off *steps: a step is a decision, a
 // change undone, or 64 sections looked at. Weights are kept from call to call, and `round` chooses
 // the order in which blocks are tried.
 tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t limit, uint32_t round,
                                            uint64_t *steps);
 
-// As above but always finds something: after some dead ends, or much work, the limit is raised.
-// *limit is then what it ended at.
+// As above but goes on until it finds something: after some dead ends, or much work, the limit is
+// raised. *limit is then what it ended at. Only a deadline makes it give up.
 tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit);
 
 const uint64_t *

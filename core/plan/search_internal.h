@@ -73,7 +73,9 @@ struct tni_plan_search {
     bool *is_closed;
     uint32_t *weight;   // by section, in 16ths
     uint32_t unplaced;
-    uint64_t work;   // decisions, changes undone, sections looked at by WORK_SECTIONS
+    uint64_t deadline_ns;   // 0 = none
+    uint32_t decisions;     // since it was set
+    uint64_t work;          // decisions, changes undone, sections looked at by WORK_SECTIONS
 
     open_run *runs;         // by first section
     bool *is_run;           // whether one begins there

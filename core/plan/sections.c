@@ -2,20 +2,34 @@
 
 #include <stdlib.h>
 
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
 typedef struct end_point {
     uint64_t step;   // of an end: the step after the last
     uint32_t block;
     bool is_end;
 } end_point;
 
-static int by_step_ends_first(const void *a, const void *b)
+// By step, and of one step in the order given: digit by digit, from the lowest. Returns that of the
+// two arrays which holds the result.
+static end_point *sort_by_step(end_point *points, end_point *spare, size_t count)
 {
-    const end_point *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->is_end != y->is_end)
-        return x->is_end ? -1 : 1;
-    return x->block < y->block ? -1 : x->block > y->block;
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all |= points[i].step;
+    for (unsigned shift = 0; all >> shift; shift += DIGIT_BITS) {
+        size_t begin[DIGITS + 1] = { 0 };
+        for (size_t i = 0; i < count; i++)
+            begin[(points[i].step >> shift & (DIGITS - 1)) + 1]++;
+        for (uint32_t d = 0; d < DIGITS; d++)
+            begin[d + 1] += begin[d];
+        for (size_t i = 0; i < count; i++)
+            spare[begin[points[i].step >> shift & (DIGITS - 1)]++] = points[i];
+        end_point *sorted = spare;
+        spare = points;
+        points = sorted;
+    }
+    return points;
 }
 
 static int by_place(const void *a, const void *b)
@@ -61,31 +75,51 @@ static void sum_live(tni_plan_sections *out)
     }
 }
 
+// Items by first section, in an order of their own within it.
+static bool sort_items(const tni_block *blocks, uint32_t count, const uint32_t *first,
+                       const uint32_t *end, tni_arena *arena, tni_plan_sections *out)
+{
+    out->items = tni_arena_take_array(arena, out->item_count, sizeof *out->items);
+    out->begin = tni_arena_take_array(arena, (size_t)out->count + 2, sizeof *out->begin);
+    if (!out->items || !out->begin)
+        return false;
+    uint32_t *next = out->begin + 1;   // where the next item of a section goes; then its end
+    for (uint32_t i = 0; i < count; i++)
+        if (blocks[i].bytes)
+            next[first[i] + 1]++;
+    for (uint32_t s = 0; s < out->count; s++)
+        next[s + 1] += next[s];
+    for (uint32_t i = 0; i < count; i++)
+        if (blocks[i].bytes)
+            out->items[next[first[i]]++] = (tni_item){ first[i], end[i], i, blocks[i].bytes };
+    for (uint32_t s = 0; s < out->count; s++)
+        qsort(out->items + out->begin[s], out->begin[s + 1] - out->begin[s], sizeof *out->items,
+              by_place);
+    return true;
+}
+
 bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
                             tni_plan_sections *out)
 {
     end_point *points = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *points);
+    end_point *spare = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *spare);
     uint32_t *first = tni_arena_take_array(arena, count, sizeof *first);
     uint32_t *end = tni_arena_take_array(arena, count, sizeof *end);
-    *out = (tni_plan_sections){ .items = tni_arena_take_array(arena, count, sizeof *out->items) };
-    if (!points || !first || !end || !out->items)
+    *out = (tni_plan_sections){ 0 };
+    if (!points || !spare || !first || !end)
         return false;
-    size_t point_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (blocks[i].bytes == 0)
-            continue;
-        points[point_count++] = (end_point){ blocks[i].first, i, false };
-        points[point_count++] = (end_point){ (uint64_t)blocks[i].last + 1, i, true };
-    }
-    qsort(points, point_count, sizeof *points, by_step_ends_first);
-    out->count = cut(points, point_count, first, end);
-    out->live = tni_arena_take_array(arena, (size_t)out->count + 1, sizeof *out->live);
-    if (!out->live)
-        return false;
+    size_t point_count = 0;   // ends come before what begins in the same step
     for (uint32_t i = 0; i < count; i++)
         if (blocks[i].bytes)
-            out->items[out->item_count++] = (tni_item){ first[i], end[i], i, blocks[i].bytes };
-    qsort(out->items, out->item_count, sizeof *out->items, by_place);
+            points[point_count++] = (end_point){ (uint64_t)blocks[i].last + 1, i, true };
+    for (uint32_t i = 0; i < count; i++)
+        if (blocks[i].bytes)
+            points[point_count++] = (end_point){ blocks[i].first, i, false };
+    out->item_count = (uint32_t)(point_count / 2);
+    out->count = cut(sort_by_step(points, spare, point_count), point_count, first, end);
+    out->live = tni_arena_take_array(arena, (size_t)out->count + 1, sizeof *out->live);
+    if (!out->live || !sort_items(blocks, count, first, end, arena, out))
+        return false;
     sum_live(out);
     return true;
 }

@@ -18,8 +18,9 @@ typedef struct tni_plan_sections {
     tni_item *items;   // by first section; of those the longest first, then the largest
     uint32_t item_count;
     uint32_t count;
-    uint64_t *live;   // by section: sum of bytes
-    uint64_t bound;   // the largest of them
+    uint32_t *begin;   // by section: its first item; and one more, item_count
+    uint64_t *live;    // by section: sum of bytes
+    uint64_t bound;    // the largest of them
 } tni_plan_sections;
 
 // Blocks of no bytes become no item. false: no memory.

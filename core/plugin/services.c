@@ -1,8 +1,8 @@
 // services.c: what the host does for a plugin: the tnp_host table. The context of every call is the
 // tni_plugin.
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/integer.h"
 #include "plugin/plugin_internal.h"
 
@@ -50,10 +50,8 @@ static const char *TNP_CALL host_setting(void *context, const char *key)
 
 static uint64_t TNP_CALL host_now_ns(void *context)
 {
-    struct timespec now;
     (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return tni_now_ns();
 }
 
 static void TNP_CALL host_trace(void *context, const void *queue, const tnp_span *span)

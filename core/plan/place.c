@@ -1,0 +1,342 @@
+#include "plan/place.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "plan/search.h"
+#include "plan/skyline.h"
+
+enum {
+    LEVELS = 3,
+    PASSES = 3,             // of the skyline over a level
+    AROUND_PASSES = 2,      // of the skyline around a level
+    FIRST_ROUNDS = 3,       // of searching at the bound before the limit is relaxed
+    MORE_ROUNDS = 4,        // of a level before it is another's turn
+    ROUND_STEPS = 3,        // an item of the level, of the first round
+    GROWTH_PARTS = 16,      // of the steps, by which the next turn has more
+    AT_LEAST_ROUNDS = 40,   // all at the bound
+    LOWERING = 4,           // then one of so many is not, and so many times as long
+    LOWER_PARTS = 16,       // of what is between the best and the bound: it tries to save one
+    MOST_STEPS = 60000,     // of all searches that have no deadline
+    MANY_ITEMS = 2048,      // more are still searched by levels when all levels have begun
+    FEW_ITEMS = 512,        // more, without a deadline: a peak near the bound is enough,
+    NEAR_PARTS = 128        // that is above it by at most one of so many parts
+};
+
+#define NO_PEAK UINT64_MAX   // nothing was placed yet
+
+static const uint32_t full_percent[LEVELS] = { 90, 80, 0 };   // of the bound
+
+// Items that cover a section of so many live bytes, as a problem of their own.
+typedef struct level {
+    bool is_made, is_whole;
+    const tni_plan_sections *sections;
+    uint32_t *items;     // by its own item: the item of all
+    uint64_t *offsets;   // by its own item: the best so far
+    uint64_t peak;       // of those
+    tni_plan_search *search;
+    uint32_t round;
+    uint64_t round_steps;
+} level;
+
+typedef struct placer {
+    tni_arena *arena;
+    const tni_plan_sections *sections;
+    tni_plan_skyline *skyline;
+    float *length;       // by item: how long it lives, in full sections
+    float *urgency;      // by item; scratch
+    bool *is_fixed;      // by item; scratch
+    bool *none_fixed;    // by item
+    uint64_t *offsets;   // by item; scratch
+    uint64_t *best;      // by item
+    uint64_t peak;       // of the best
+    uint64_t least;      // no peak is below
+    uint64_t enough;
+    uint64_t deadline_ns;
+    uint64_t steps;   // of searching that are left
+    level levels[LEVELS];
+} placer;
+
+static bool is_late(const placer *p)
+{
+    return p->deadline_ns && tni_now_ns() > p->deadline_ns;
+}
+
+static bool is_done(const placer *p)
+{
+    return p->peak <= p->enough || p->peak <= p->least || is_late(p);
+}
+
+static uint64_t highest_end(const tni_plan_sections *in, const uint64_t *offsets)
+{
+    uint64_t highest = 0;
+    for (uint32_t i = 0; i < in->item_count; i++) {
+        uint64_t end = offsets[i] + in->items[i].bytes;
+        highest = end > highest ? end : highest;
+    }
+    return highest;
+}
+
+// ----------------------------------------------------------------------------------------- skyline
+
+// What an item is to be placed by, without a look at the others: how long it lives, counted in
+// sections by how full they are (to the eighth power of their part of the bound).
+static bool weigh_items(placer *p, const tni_plan_sections *in, float *length)
+{
+    float *sum = tni_arena_take_array(p->arena, (size_t)in->count + 1, sizeof *sum);
+    if (!sum)
+        return false;
+    for (uint32_t s = 0; s < in->count; s++) {
+        float part = (float)in->live[s] / (float)p->sections->bound;
+        part *= part;
+        part *= part;
+        sum[s + 1] = sum[s] + part * part;
+    }
+    for (uint32_t i = 0; i < in->item_count; i++)
+        length[i] = sum[in->items[i].end] - sum[in->items[i].first];
+    return true;
+}
+
+// Skyline passes until the peak is at most `limit`; what ended above it is more urgent in the next.
+// Leaves the best in `best`, if it is lower than `peak`, and returns its peak.
+static uint64_t run_passes(placer *p, tni_plan_skyline *skyline, const tni_plan_sections *in,
+                           const float *length, const bool *is_fixed, uint32_t first_pass,
+                           uint32_t pass_end, uint64_t limit, uint64_t peak, uint64_t *trial,
+                           uint64_t *best)
+{
+    for (uint32_t pass = first_pass;
+         pass < pass_end && peak > limit && (peak == NO_PEAK || !is_late(p)); pass++) {
+        for (uint32_t i = 0; pass < 2 && i < in->item_count; i++)
+            p->urgency[i] = pass ? length[i] * length[i] * (float)in->items[i].bytes : length[i];
+        uint64_t own = tni_plan_skyline_run(skyline, p->urgency, is_fixed, trial);
+        if (own < peak) {
+            peak = own;
+            memcpy(best, trial, in->item_count * sizeof *best);
+        }
+        for (uint32_t i = 0; pass && i < in->item_count; i++)
+            if (trial[i] + in->items[i].bytes > limit)
+                p->urgency[i] *= 2;
+    }
+    return peak;
+}
+
+// ------------------------------------------------------------------------------------------ levels
+
+// The sections above the limit, as a sum from the left.
+static uint32_t *count_full(const placer *p, uint64_t limit)
+{
+    uint32_t *before = tni_arena_take_array(p->arena, (size_t)p->sections->count + 1,
+                                            sizeof *before);
+    for (uint32_t s = 0; before && s < p->sections->count; s++)
+        before[s + 1] = before[s] + (p->sections->live[s] > limit);
+    return before;
+}
+
+static bool pick_items(placer *p, level *l, uint32_t percent)
+{
+    const tni_plan_sections *in = p->sections;
+    uint32_t *before = count_full(p, in->bound / 100 * percent);
+    tni_block *blocks = tni_arena_take_array(p->arena, in->item_count, sizeof *blocks);
+    uint32_t *picked = tni_arena_take_array(p->arena, in->item_count, sizeof *picked);
+    tni_plan_sections *own = tni_arena_take(p->arena, sizeof *own);
+    if (!before || !blocks || !picked || !own)
+        return false;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < in->item_count; i++) {
+        const tni_item *item = &in->items[i];
+        if (before[item->end] == before[item->first])
+            continue;
+        picked[count] = i;
+        blocks[count++] = (tni_block){ item->first, item->end - 1, item->bytes, 0 };
+    }
+    l->is_whole = count == in->item_count;
+    if (l->is_whole)
+        return true;
+    l->items = tni_arena_take_array(p->arena, count, sizeof *l->items);
+    if (!l->items || !tni_plan_sections_make(blocks, count, p->arena, own))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        l->items[i] = picked[own->items[i].block];
+    l->sections = own;
+    return true;
+}
+
+static bool make_level(placer *p, level *l, uint32_t percent)
+{
+    l->is_whole = percent == 0;
+    if (!l->is_whole && !pick_items(p, l, percent))
+        return false;
+    if (l->is_whole)
+        l->sections = p->sections;
+    l->peak = NO_PEAK;
+    l->round_steps = ROUND_STEPS * (uint64_t)l->sections->item_count;
+    l->offsets = tni_arena_take_array(p->arena, l->sections->item_count, sizeof *l->offsets);
+    l->is_made = l->offsets != NULL;
+    return l->is_made;
+}
+
+static void take_found(level *l)
+{
+    const uint64_t *found = tni_plan_search_offsets(l->search);
+    uint64_t peak = highest_end(l->sections, found);
+    if (peak >= l->peak)
+        return;
+    l->peak = peak;
+    memcpy(l->offsets, found, l->sections->item_count * sizeof *found);
+}
+
+// What the level has as the best of all, with the other items around it.
+static void spread(placer *p, const level *l)
+{
+    if (l->peak >= p->peak)
+        return;
+    if (l->is_whole) {
+        memcpy(p->best, l->offsets, p->sections->item_count * sizeof *p->best);
+        p->peak = l->peak;
+        return;
+    }
+    memset(p->is_fixed, 0, p->sections->item_count * sizeof *p->is_fixed);
+    for (uint32_t i = 0; i < l->sections->item_count; i++) {
+        p->is_fixed[l->items[i]] = true;
+        p->offsets[l->items[i]] = l->offsets[i];
+    }
+    uint64_t limit = l->peak > p->enough ? l->peak : p->enough;
+    p->peak = run_passes(p, p->skyline, p->sections, p->length, p->is_fixed, 1, 1 + AROUND_PASSES,
+                         limit, p->peak, p->offsets, p->best);
+}
+
+// The quick ways. false: no memory.
+static bool place_quickly(placer *p, level *l)
+{
+    tni_plan_skyline *skyline = l->is_whole ? p->skyline
+                                            : tni_plan_skyline_make(l->sections, p->arena);
+    uint64_t *trial = tni_arena_take_array(p->arena, l->sections->item_count, sizeof *trial);
+    float *length = l->is_whole
+                        ? p->length
+                        : tni_arena_take_array(p->arena, l->sections->item_count, sizeof *length);
+    if (!skyline || !trial || !length || (!l->is_whole && !weigh_items(p, l->sections, length)))
+        return false;
+    l->peak = run_passes(p, skyline, l->sections, length, p->none_fixed, 0, PASSES, p->least,
+                         l->peak, trial, l->offsets);
+    return true;
+}
+
+// Rounds are at the least that is not ruled out, which is easier to find than what lies a little
+// above it. When many have found nothing, in case that there is nothing so low, one of a few is
+// just below the best that is known, and longer. Once a limit was ruled out, all are.
+static bool is_lowering(const placer *p, const level *l)
+{
+    return p->least > p->sections->bound ||
+           (l->round > AT_LEAST_ROUNDS && l->round % LOWERING == 0);
+}
+
+static uint64_t limit_below(const placer *p, const level *l)
+{
+    if (p->least > p->sections->bound)
+        return l->peak - 1;
+    return l->peak - (l->peak - p->least + LOWER_PARTS - 1) / LOWER_PARTS;
+}
+
+static bool search_rounds(placer *p, level *l, uint32_t rounds)
+{
+    for (uint32_t end = l->round + rounds; l->round < end && l->peak > p->least && !is_late(p);
+         l->round++) {
+        bool lowers = is_lowering(p, l);
+        uint64_t limit = lowers ? limit_below(p, l) : p->least;
+        uint64_t begin = lowers ? LOWERING * l->round_steps : l->round_steps, steps = begin;
+        tni_plan_search_answer answer = tni_plan_search_run(l->search, limit, l->round, &steps);
+        p->steps -= begin - steps < p->steps ? begin - steps : p->steps;
+        if (answer == TNI_PLAN_SEARCH_NO_MEMORY)
+            return false;
+        if (answer == TNI_PLAN_SEARCH_FOUND)
+            take_found(l);
+        if (answer == TNI_PLAN_SEARCH_IMPOSSIBLE)
+            p->least = limit + 1;
+    }
+    l->round_steps += l->round_steps / GROWTH_PARTS;
+    return true;
+}
+
+static bool search_first(placer *p, level *l)
+{
+    l->search = tni_plan_search_create(&p->arena->allocator, l->sections);
+    if (!l->search)
+        return false;
+    tni_plan_search_set_deadline(l->search, p->deadline_ns);
+    if (!search_rounds(p, l, FIRST_ROUNDS))
+        return false;
+    if (l->peak <= p->least || is_late(p))
+        return true;
+    uint64_t limit = p->least;
+    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit);
+    if (answer == TNI_PLAN_SEARCH_FOUND)
+        take_found(l);
+    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
+}
+
+static bool begin_level(placer *p, uint32_t number)
+{
+    level *l = &p->levels[number];
+    if (!make_level(p, l, full_percent[number]) || !place_quickly(p, l))
+        return false;
+    if (l->peak <= p->enough || is_late(p))
+        spread(p, l);
+    if (is_done(p) || l->peak <= p->least)
+        return true;
+    if (!search_first(p, l))
+        return false;
+    spread(p, l);
+    return true;
+}
+
+static bool place(placer *p)
+{
+    uint32_t count = 0;
+    do {
+        if (!begin_level(p, count))
+            return false;
+    } while (!p->levels[count++].is_whole && !is_done(p));
+    for (uint32_t i = 0; !is_done(p) && p->steps; i++) {
+        level *l = &p->levels[p->sections->item_count > MANY_ITEMS ? i % count : count - 1];
+        if (!search_rounds(p, l, MORE_ROUNDS))
+            return false;
+        spread(p, l);
+        if (!l->is_whole && l->peak <= p->least)
+            l->peak = NO_PEAK;   // another one like it may leave the others more room
+    }
+    return true;
+}
+
+bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_placing *out)
+{
+    uint32_t count = sections->item_count;
+    if (count == 0) {
+        out->is_optimal = true;
+        return true;
+    }
+    placer p = { .arena = arena,
+                 .sections = sections,
+                 .peak = NO_PEAK,
+                 .least = sections->bound,
+                 .enough = out->enough,
+                 .deadline_ns = out->deadline_ns,
+                 .steps = out->deadline_ns ? UINT64_MAX : MOST_STEPS };
+    uint64_t near = sections->bound + sections->bound / NEAR_PARTS;
+    if (!out->deadline_ns && count > FEW_ITEMS && p.enough < near)
+        p.enough = near;
+    p.skyline = tni_plan_skyline_make(sections, arena);
+    p.length = tni_arena_take_array(arena, count, sizeof *p.length);
+    p.urgency = tni_arena_take_array(arena, count, sizeof *p.urgency);
+    p.is_fixed = tni_arena_take_array(arena, count, sizeof *p.is_fixed);
+    p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
+    p.offsets = tni_arena_take_array(arena, count, sizeof *p.offsets);
+    p.best = tni_arena_take_array(arena, count, sizeof *p.best);
+    bool has_memory = p.skyline && p.length && weigh_items(&p, sections, p.length) && p.urgency &&
+                      p.is_fixed && p.none_fixed && p.offsets && p.best && place(&p);
+    for (uint32_t i = 0; i < LEVELS; i++)
+        tni_plan_search_destroy(p.levels[i].search);
+    out->offsets = p.best;
+    out->peak = p.peak;
+    out->is_optimal = p.peak == p.least;
+    return has_memory;
+}
