@@ -1,7 +1,8 @@
 #include "plan/skyline.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "plan/ceiling.h"
 
 enum { MOST_ITEMS = 256 };   // of a valley that are looked at together
 
@@ -15,125 +16,32 @@ typedef struct plateau {
     uint64_t floor;
 } plateau;
 
-// Part of what a fixed item hides: sections above it, up to the next fixed item.
-typedef struct cover {
-    uint32_t first, end;
-    int32_t hanging;
-} cover;
-
-typedef struct fixed_item {
-    uint32_t item;
-    uint32_t first_cover, cover_count;
-    uint64_t offset;
-} fixed_item;
-
 struct tni_plan_skyline {
     const tni_plan_sections *sections;
     uint32_t *ends;       // by item
     uint64_t *unplaced;   // bits, by item
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
-
-    fixed_item *fixed;   // those above the floors, highest first at the start
-    uint32_t fixed_count;
-    cover *covers;
-    int32_t *hanging;      // by section: one more than the lowest fixed item above it; 0 = none
-    uint32_t *fixed_sum;   // by section: how many before it have fixed items at the start
+    tni_plan_ceiling ceiling;
 };
 
 tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, tni_arena *arena)
 {
-    size_t items = sections->item_count, count = sections->count;
+    size_t items = sections->item_count;
     tni_plan_skyline *k = tni_arena_take(arena, sizeof *k);
     if (!k)
         return NULL;
     k->sections = sections;
     k->ends = tni_arena_take_array(arena, items, sizeof *k->ends);
     k->unplaced = tni_arena_take_array(arena, items / 64 + 1, sizeof *k->unplaced);
-    // A placed item leaves two more at most; a fixed item two covers more than it hides.
+    // A placed item leaves two more at most.
     k->plateaus = tni_arena_take_array(arena, 2 * items + 1, sizeof *k->plateaus);
-    k->fixed = tni_arena_take_array(arena, items, sizeof *k->fixed);
-    k->covers = tni_arena_take_array(arena, 4 * items, sizeof *k->covers);
-    k->hanging = tni_arena_take_array(arena, count, sizeof *k->hanging);
-    k->fixed_sum = tni_arena_take_array(arena, count + 1, sizeof *k->fixed_sum);
-    if (!k->ends || !k->unplaced || !k->plateaus || !k->fixed || !k->covers || !k->hanging ||
-        !k->fixed_sum)
+    if (!k->ends || !k->unplaced || !k->plateaus ||
+        !tni_plan_ceiling_make(sections, arena, &k->ceiling))
         return NULL;
     for (size_t i = 0; i < items; i++)
         k->ends[i] = sections->items[i].end;
     return k;
-}
-
-// ------------------------------------------------------------------------------------- fixed items
-
-static int highest_first(const void *a, const void *b)
-{
-    const fixed_item *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset > y->offset ? -1 : 1;
-    return x->item < y->item ? -1 : x->item > y->item;
-}
-
-static void hang(tni_plan_skyline *k, uint32_t first, uint32_t end, int32_t hanging)
-{
-    for (uint32_t s = first; s < end; s++)
-        k->hanging[s] = hanging;
-}
-
-// From the highest down, each notes what it hides, to be uncovered when the floor has come up to
-// it.
-static void hang_fixed_items(tni_plan_skyline *k, const bool *is_fixed, const uint64_t *offsets)
-{
-    const tni_plan_sections *in = k->sections;
-    uint32_t cover_count = 0;
-    k->fixed_count = 0;
-    hang(k, 0, in->count, 0);
-    for (uint32_t i = 0; i < in->item_count; i++)
-        if (is_fixed[i])
-            k->fixed[k->fixed_count++] = (fixed_item){ .item = i, .offset = offsets[i] };
-    qsort(k->fixed, k->fixed_count, sizeof *k->fixed, highest_first);
-    for (uint32_t f = 0; f < k->fixed_count; f++) {
-        const tni_item *item = &in->items[k->fixed[f].item];
-        k->fixed[f].first_cover = cover_count;
-        for (uint32_t s = item->first; s < item->end;) {
-            cover c = { s, s + 1, k->hanging[s] };
-            while (c.end < item->end && k->hanging[c.end] == c.hanging)
-                c.end++;
-            k->covers[cover_count++] = c;
-            s = c.end;
-        }
-        k->fixed[f].cover_count = cover_count - k->fixed[f].first_cover;
-        hang(k, item->first, item->end, (int32_t)f + 1);
-    }
-    k->fixed_sum[0] = 0;
-    for (uint32_t s = 0; s < in->count; s++)
-        k->fixed_sum[s + 1] = k->fixed_sum[s] + (k->hanging[s] != 0);
-}
-
-static bool has_fixed(const tni_plan_skyline *k, uint32_t first, uint32_t end)
-{
-    return k->fixed_count && k->fixed_sum[end] > k->fixed_sum[first];
-}
-
-// The lowest fixed item above some sections, which is the last of them; NONE.
-static uint32_t lowest_fixed(const tni_plan_skyline *k, uint32_t first, uint32_t end)
-{
-    int32_t last = 0;
-    for (uint32_t s = first; s < end; s++)
-        last = k->hanging[s] > last ? k->hanging[s] : last;
-    return (uint32_t)last - 1;
-}
-
-static uint64_t height_of(const tni_plan_skyline *k, uint32_t fixed)
-{
-    return fixed == NONE ? NO_HEIGHT : k->fixed[fixed].offset;
-}
-
-static bool hits_fixed(const tni_plan_skyline *k, const tni_item *item, uint64_t top)
-{
-    return top > height_of(k, (uint32_t)k->hanging[item->first] - 1) ||
-           top > height_of(k, (uint32_t)k->hanging[item->end - 1] - 1) ||
-           top > height_of(k, lowest_fixed(k, item->first, item->end));
 }
 
 // --------------------------------------------------------------------------------------- plateaus
@@ -228,7 +136,6 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
 {
     uint32_t best = NONE;
     float best_urgency = -1;
-    bool is_under_fixed = has_fixed(k, valley->first, valley->end);
     for (uint32_t word = begin / 64; word * 64 < end; word++) {
         uint64_t bits = k->unplaced[word];
         if (word == begin / 64)
@@ -240,7 +147,7 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
             if (urgency[i] <= best_urgency || k->ends[i] > valley->end)
                 continue;
             const tni_item *item = &k->sections->items[i];
-            if (is_under_fixed && hits_fixed(k, item, valley->floor + item->bytes))
+            if (tni_plan_ceiling_hits(&k->ceiling, item, valley->floor + item->bytes))
                 continue;
             best = i;
             best_urgency = urgency[i];
@@ -264,10 +171,9 @@ static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley, co
 
 static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed)
 {
-    const fixed_item *f = &k->fixed[fixed];
+    const tni_fixed_item *f = &k->ceiling.fixed[fixed];
     const tni_item *item = &k->sections->items[f->item];
-    for (uint32_t c = f->first_cover; c < f->first_cover + f->cover_count; c++)
-        hang(k, k->covers[c].first, k->covers[c].end, k->covers[c].hanging);
+    tni_plan_ceiling_take(&k->ceiling, fixed);
     return lift(k, valley, item->first, item->end, f->offset + item->bytes);
 }
 
@@ -287,7 +193,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
             left++;
         }
     }
-    hang_fixed_items(k, is_fixed, offsets);
+    tni_plan_ceiling_hang(&k->ceiling, is_fixed, offsets);
     k->free_plateau = NONE;
     k->plateau_count = 1;
     k->plateaus[0] = (plateau){ 0, in->count, NONE, NONE, 0 };
@@ -306,10 +212,9 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
             at = lift(k, at, in->items[item].first, in->items[item].end, top);
             continue;
         }
-        uint32_t fixed = has_fixed(k, valley->first, valley->end)
-                             ? lowest_fixed(k, valley->first, valley->end)
-                             : NONE;
-        if (height_of(k, fixed) < wall)
+        // The lowest fixed item lies within the valley if it begins below the walls.
+        uint32_t fixed = tni_plan_ceiling_lowest(&k->ceiling, valley->first, valley->end);
+        if (tni_plan_ceiling_height(&k->ceiling, fixed) < wall)
             at = place_fixed(k, at, fixed);
         else
             at = lift(k, at, valley->first, valley->end, wall);
