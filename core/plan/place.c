@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/macros.h"
 #include "plan/search.h"
 #include "plan/skyline.h"
 
 enum {
     LEVELS = 3,
-    PASSES = 3,             // of the skyline over a level
-    AROUND_PASSES = 2,      // of the skyline around a level
+    MORE_URGENT = 2,        // times
     FIRST_ROUNDS = 3,       // of searching at the bound before the limit is relaxed
     MORE_ROUNDS = 4,        // of a level before it is another's turn
     ROUND_STEPS = 3,        // an item of the level, of the first round
@@ -27,9 +27,28 @@ enum {
 
 static const uint32_t full_percent[LEVELS] = { 90, 80, 0 };   // of the bound
 
+// What skyline passes over some items need.
+typedef struct desk {
+    const tni_plan_sections *sections;
+    tni_plan_skyline *skyline;
+    float *full_length;   // by item
+    uint64_t *offsets;    // by item: of the latest pass
+} desk;
+
+typedef enum pass_kind {
+    BY_LENGTH,        // what lives longest comes first
+    BY_FULL_LENGTH,   // the same where it counts: in full sections
+    BY_AREA,          // that length squared, times bytes
+    AS_BEFORE_BUT     // what ended above the limit is more urgent
+} pass_kind;
+
+// The longest at the bottom leave room beside a level for what comes around it.
+static const pass_kind level_passes[] = { BY_LENGTH, BY_FULL_LENGTH, AS_BEFORE_BUT, AS_BEFORE_BUT };
+static const pass_kind around_passes[] = { BY_AREA, AS_BEFORE_BUT };
+
 // Items that cover a section of so many live bytes, as a problem of their own.
 typedef struct level {
-    bool is_made, is_whole;
+    bool is_whole;
     const tni_plan_sections *sections;
     uint32_t *items;     // by its own item: the item of all
     uint64_t *offsets;   // by its own item: the best so far
@@ -42,15 +61,13 @@ typedef struct level {
 typedef struct placer {
     tni_arena *arena;
     const tni_plan_sections *sections;
-    tni_plan_skyline *skyline;
-    float *length;       // by item: how long it lives, in full sections
-    float *urgency;      // by item; scratch
-    bool *is_fixed;      // by item; scratch
-    bool *none_fixed;    // by item
-    uint64_t *offsets;   // by item; scratch
-    uint64_t *best;      // by item
-    uint64_t peak;       // of the best
-    uint64_t least;      // no peak is below
+    desk desk;          // of all items
+    float *urgency;     // by item; scratch
+    bool *is_fixed;     // by item; scratch
+    bool *none_fixed;   // by item
+    uint64_t *best;     // by item
+    uint64_t peak;      // of the best
+    uint64_t least;     // no peak is below
     uint64_t enough;
     uint64_t deadline_ns;
     uint64_t steps;   // of searching that are left
@@ -79,9 +96,9 @@ static uint64_t highest_end(const tni_plan_sections *in, const uint64_t *offsets
 
 // ----------------------------------------------------------------------------------------- skyline
 
-// What an item is to be placed by, without a look at the others: how long it lives, counted in
-// sections by how full they are (to the eighth power of their part of the bound).
-static bool weigh_items(placer *p, const tni_plan_sections *in, float *length)
+// How long each item lives, counted in sections by how full they are: to the eighth power of their
+// part of the bound.
+static bool find_full_lengths(placer *p, const tni_plan_sections *in, float *full_length)
 {
     float *sum = tni_arena_take_array(p->arena, (size_t)in->count + 1, sizeof *sum);
     if (!sum)
@@ -93,29 +110,43 @@ static bool weigh_items(placer *p, const tni_plan_sections *in, float *length)
         sum[s + 1] = sum[s] + part * part;
     }
     for (uint32_t i = 0; i < in->item_count; i++)
-        length[i] = sum[in->items[i].end] - sum[in->items[i].first];
+        full_length[i] = sum[in->items[i].end] - sum[in->items[i].first];
     return true;
 }
 
-// Skyline passes until the peak is at most `limit`; what ended above it is more urgent in the next.
-// Leaves the best in `best`, if it is lower than `peak`, and returns its peak.
-static uint64_t run_passes(placer *p, tni_plan_skyline *skyline, const tni_plan_sections *in,
-                           const float *length, const bool *is_fixed, uint32_t first_pass,
-                           uint32_t pass_end, uint64_t limit, uint64_t peak, uint64_t *trial,
-                           uint64_t *best)
+static void set_urgency(placer *p, const desk *d, pass_kind kind, uint64_t limit)
 {
-    for (uint32_t pass = first_pass;
-         pass < pass_end && peak > limit && (peak == NO_PEAK || !is_late(p)); pass++) {
-        for (uint32_t i = 0; pass < 2 && i < in->item_count; i++)
-            p->urgency[i] = pass ? length[i] * length[i] * (float)in->items[i].bytes : length[i];
-        uint64_t own = tni_plan_skyline_run(skyline, p->urgency, is_fixed, trial);
-        if (own < peak) {
-            peak = own;
-            memcpy(best, trial, in->item_count * sizeof *best);
+    for (uint32_t i = 0; i < d->sections->item_count; i++) {
+        const tni_item *item = &d->sections->items[i];
+        switch (kind) {
+        case BY_LENGTH:
+            p->urgency[i] = (float)(item->end - item->first);
+            break;
+        case BY_FULL_LENGTH:
+            p->urgency[i] = d->full_length[i];
+            break;
+        case BY_AREA:
+            p->urgency[i] = d->full_length[i] * d->full_length[i] * (float)item->bytes;
+            break;
+        case AS_BEFORE_BUT:
+            p->urgency[i] *= d->offsets[i] + item->bytes > limit ? MORE_URGENT : 1;
+            break;
         }
-        for (uint32_t i = 0; pass && i < in->item_count; i++)
-            if (trial[i] + in->items[i].bytes > limit)
-                p->urgency[i] *= 2;
+    }
+}
+
+// Passes over the items of a desk until the peak is at most `limit`. Leaves the best in `best`, if
+// it is lower than `peak`, and returns its peak.
+static uint64_t run_passes(placer *p, const desk *d, const bool *is_fixed, const pass_kind *passes,
+                           uint32_t pass_count, uint64_t limit, uint64_t peak, uint64_t *best)
+{
+    for (uint32_t i = 0; i < pass_count && peak > limit && (peak == NO_PEAK || !is_late(p)); i++) {
+        set_urgency(p, d, passes[i], limit);
+        uint64_t own = tni_plan_skyline_run(d->skyline, p->urgency, is_fixed, d->offsets);
+        if (own >= peak)
+            continue;
+        peak = own;
+        memcpy(best, d->offsets, d->sections->item_count * sizeof *best);
     }
     return peak;
 }
@@ -171,8 +202,7 @@ static bool make_level(placer *p, level *l, uint32_t percent)
     l->peak = NO_PEAK;
     l->round_steps = ROUND_STEPS * (uint64_t)l->sections->item_count;
     l->offsets = tni_arena_take_array(p->arena, l->sections->item_count, sizeof *l->offsets);
-    l->is_made = l->offsets != NULL;
-    return l->is_made;
+    return l->offsets != NULL;
 }
 
 static void take_found(level *l)
@@ -198,26 +228,32 @@ static void spread(placer *p, const level *l)
     memset(p->is_fixed, 0, p->sections->item_count * sizeof *p->is_fixed);
     for (uint32_t i = 0; i < l->sections->item_count; i++) {
         p->is_fixed[l->items[i]] = true;
-        p->offsets[l->items[i]] = l->offsets[i];
+        p->desk.offsets[l->items[i]] = l->offsets[i];
     }
     uint64_t limit = l->peak > p->enough ? l->peak : p->enough;
-    p->peak = run_passes(p, p->skyline, p->sections, p->length, p->is_fixed, 1, 1 + AROUND_PASSES,
-                         limit, p->peak, p->offsets, p->best);
+    p->peak = run_passes(p, &p->desk, p->is_fixed, around_passes, TN_COUNT_OF(around_passes), limit,
+                         p->peak, p->best);
+}
+
+static bool make_desk(placer *p, const tni_plan_sections *sections, desk *d)
+{
+    d->sections = sections;
+    d->skyline = tni_plan_skyline_make(sections, p->arena);
+    d->full_length = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->full_length);
+    d->offsets = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->offsets);
+    return d->skyline && d->full_length && d->offsets &&
+           find_full_lengths(p, sections, d->full_length);
 }
 
 // The quick ways. false: no memory.
 static bool place_quickly(placer *p, level *l)
 {
-    tni_plan_skyline *skyline = l->is_whole ? p->skyline
-                                            : tni_plan_skyline_make(l->sections, p->arena);
-    uint64_t *trial = tni_arena_take_array(p->arena, l->sections->item_count, sizeof *trial);
-    float *length = l->is_whole
-                        ? p->length
-                        : tni_arena_take_array(p->arena, l->sections->item_count, sizeof *length);
-    if (!skyline || !trial || !length || (!l->is_whole && !weigh_items(p, l->sections, length)))
+    desk own;
+    uint64_t limit = p->least > p->enough ? p->least : p->enough;
+    if (!l->is_whole && !make_desk(p, l->sections, &own))
         return false;
-    l->peak = run_passes(p, skyline, l->sections, length, p->none_fixed, 0, PASSES, p->least,
-                         l->peak, trial, l->offsets);
+    l->peak = run_passes(p, l->is_whole ? &p->desk : &own, p->none_fixed, level_passes,
+                         TN_COUNT_OF(level_passes), limit, l->peak, l->offsets);
     return true;
 }
 
@@ -324,15 +360,12 @@ bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_pla
     uint64_t near = sections->bound + sections->bound / NEAR_PARTS;
     if (!out->deadline_ns && count > FEW_ITEMS && p.enough < near)
         p.enough = near;
-    p.skyline = tni_plan_skyline_make(sections, arena);
-    p.length = tni_arena_take_array(arena, count, sizeof *p.length);
     p.urgency = tni_arena_take_array(arena, count, sizeof *p.urgency);
     p.is_fixed = tni_arena_take_array(arena, count, sizeof *p.is_fixed);
     p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
-    p.offsets = tni_arena_take_array(arena, count, sizeof *p.offsets);
     p.best = tni_arena_take_array(arena, count, sizeof *p.best);
-    bool has_memory = p.skyline && p.length && weigh_items(&p, sections, p.length) && p.urgency &&
-                      p.is_fixed && p.none_fixed && p.offsets && p.best && place(&p);
+    bool has_memory = p.urgency && p.is_fixed && p.none_fixed && p.best &&
+                      make_desk(&p, sections, &p.desk) && place(&p);
     for (uint32_t i = 0; i < LEVELS; i++)
         tni_plan_search_destroy(p.levels[i].search);
     out->offsets = p.best;
