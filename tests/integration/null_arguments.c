@@ -69,6 +69,9 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     tn_snapshot *new_snapshot;
     tn_model *new_model;
     tn_value_info value = { .size = sizeof value };
+    tn_plan_interval interval = { 0, 1, 1 };
+    tn_plan_result result = { .size = sizeof result };
+    uint64_t offset = 0;
     tn_model_key found_key = { .size = sizeof found_key };
     tn_model_part part = { .size = sizeof part };
     tn_model_tensor tensor = { .size = sizeof tensor };
@@ -97,6 +100,13 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("out_snapshot", tn_snapshot_open, path, NULL, NULL);
     REFUSED("session", tn_session_restore, NULL, snapshot, NULL);
     REFUSED("snapshot", tn_session_restore, session, NULL, NULL);
+
+    REFUSED("intervals", tn_plan_intervals, NULL, 1, NULL, &offset, &result);
+    REFUSED("out_offsets", tn_plan_intervals, &interval, 1, NULL, NULL, &result);
+    REFUSED("intervals", tn_plan_check, NULL, 1, NULL, &offset, &result);
+    REFUSED("offsets", tn_plan_check, &interval, 1, NULL, NULL, &result);
+    REFUSED("result", tn_plan_check, &interval, 1, NULL, &offset, NULL);
+    assert_int_equal(tn_plan_intervals(NULL, 0, NULL, NULL, NULL, NULL), TN_OK);
 
     REFUSED("path", tn_model_open, NULL, NULL, &new_model);
     REFUSED("out_model", tn_model_open, TEST_MODEL, NULL, NULL);
