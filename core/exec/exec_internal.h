@@ -10,6 +10,7 @@
 //   run.c       feeds, transfers, submits, waits, reads: allocates nothing
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words
+//   report.c    the plan in numbers, what lives at its peak, and the check of it
 #ifndef TNI_EXEC_INTERNAL_H
 #define TNI_EXEC_INTERNAL_H
 
@@ -54,6 +55,7 @@ typedef struct tni_resident {
     uint64_t bytes;     // of data, or of the pack
     tn_dtype dtype;     // of the value that a pack was made of, as are dims and strides
     int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    bool is_mapped;   // read where the application has it
     tnp_buffer *buffer;
 } tni_resident;
 
@@ -68,12 +70,19 @@ typedef struct tni_program {   // one segment
     uint32_t *fed;         // storages
 } tni_program;
 
+// The figures of the plan of a graph on a lane.
+typedef struct tni_planned {
+    tni_plan plan;   // without its offsets, which the graph has by storage and unit
+    uint64_t planning_ns;
+} tni_planned;
+
 typedef struct tni_compiled {   // one graph
     const tn_graph
         *graph;   // the application's, or the schedule's own; handles mean the same in both
     tni_schedule schedule;
     uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;              // [place][unit] likewise
+    tni_planned *planned;            // by place
     uint32_t *state_of;              // by storage: index of the session's state, or TNP_NONE
     bool *is_limited;                // by storage: an input of which a view counts only in part
     unsigned char **staging;         // by storage: host bytes of an input, or NULL
@@ -138,6 +147,20 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled,
                                tn_device *const *devices, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
+
+// What the plan of a graph on a lane was made from.
+typedef struct tni_lane_intervals {
+    const tni_interval *intervals;
+    uint32_t count;
+    const uint32_t *of_storage;   // index of its interval; TNP_NONE = it has no bytes here
+    const uint32_t *of_unit;      // likewise, of its scratch
+    tni_plan_rules rules;
+} tni_lane_intervals;
+
+// Makes them again: a session keeps no more than offsets and figures. Arrays come from `scratch`.
+// Errors: TN_E_HOST_MEMORY.
+tn_status tni_layout_again(const tn_session *session, const tni_compiled *compiled, uint32_t place,
+                           tni_arena *scratch, tni_lane_intervals *out, tn_error *err);
 
 // The buffer of a constant on a lane, made when it is first asked for.
 tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph,

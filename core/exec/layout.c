@@ -4,13 +4,14 @@
 // transfer (from where it is copied until the segment that needs it begins), as an output, and as
 // an input: those lie in the arena for the whole run. What stays inside one unit gets none.
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
 typedef struct layout {
-    tn_session *session;
-    tni_compiled *compiled;
+    const tn_session *session;
+    const tni_compiled *compiled;
     uint32_t place;
     tni_lifetime *lifetimes;   // by storage
     bool *is_output;           // by storage
@@ -158,29 +159,58 @@ static void keep_offsets(const layout *l, const tni_plan *plan, uint64_t *by_sto
         by_unit[u] = l->scratch_of[u] == TNP_NONE ? TNI_NO_OFFSET : plan->offsets[l->scratch_of[u]];
 }
 
-static tn_status lay_out_lane(layout *l, tni_arena *scratch, tn_error *err)
+static tni_plan_rules rules_of(const tni_lane *lane)
 {
-    tni_lane *lane = &l->session->lanes[l->place];
-    tni_plan plan;
-    tni_plan_rules rules = { .alignment = lane->memory.alignment_bytes };
+    return (tni_plan_rules){ .alignment = lane->memory.alignment_bytes };
+}
+
+static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
+{
+    if (!take_tables(l, scratch))
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to plan a graph of %u values",
+                        l->compiled->graph->value_count);
     find_lifetimes(l);
     make_intervals(l);
-    tn_status status = tni_plan_pack(l->intervals, l->count, &rules, scratch, &plan, err);
+    return TN_OK;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint32_t place,
+                              tni_arena *scratch, tn_error *err)
+{
+    tni_lane *lane = &session->lanes[place];
+    layout l = { .session = session, .compiled = compiled, .place = place };
+    tni_planned *planned = &compiled->planned[place];
+    tni_plan_rules rules = rules_of(lane);
+    tni_plan plan;
+    uint64_t begin_ns = now_ns();
+    tn_status status = find_intervals(&l, scratch, err);
+    if (status == TN_OK)
+        status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
+    planned->planning_ns = now_ns() - begin_ns;
 #ifdef TN_CHECKED
     if (status == TN_OK)
-        status = tni_plan_validate(l->intervals, l->count, &rules, &plan, err);
+        status = tni_plan_validate(l.intervals, l.count, &rules, &plan, err);
 #endif
     if (status != TN_OK)
         return status;
-    uint64_t *by_storage = tni_arena_take_array(
-        &l->session->arena, l->compiled->graph->storage_count, sizeof *by_storage);
-    uint64_t *by_unit = tni_arena_take_array(&l->session->arena, l->compiled->schedule.unit_count,
+    uint64_t *by_storage = tni_arena_take_array(&session->arena, compiled->graph->storage_count,
+                                                sizeof *by_storage);
+    uint64_t *by_unit = tni_arena_take_array(&session->arena, compiled->schedule.unit_count,
                                              sizeof *by_unit);
     if (!by_storage || !by_unit)
-        return tni_fail_memory(err, "a memory plan", l->count * sizeof *by_storage);
-    keep_offsets(l, &plan, by_storage, by_unit);
-    l->compiled->offsets[l->place] = by_storage;
-    l->compiled->scratch[l->place] = by_unit;
+        return tni_fail_memory(err, "a memory plan", l.count * sizeof *by_storage);
+    keep_offsets(&l, &plan, by_storage, by_unit);
+    compiled->offsets[place] = by_storage;
+    compiled->scratch[place] = by_unit;
+    planned->plan = plan;
+    planned->plan.offsets = NULL;
     if (plan.peak_bytes > lane->arena_bytes) {   // the arena is as large as the largest graph needs
         lane->arena_bytes = plan.peak_bytes;
         lane->bound_bytes = plan.bound_bytes;
@@ -198,17 +228,26 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
                                              sizeof *compiled->offsets);
     compiled->scratch = tni_arena_take_array(&session->arena, session->lane_count,
                                              sizeof *compiled->scratch);
-    if (!compiled->offsets || !compiled->scratch)
+    compiled->planned = tni_arena_take_array(&session->arena, session->lane_count,
+                                             sizeof *compiled->planned);
+    if (!compiled->offsets || !compiled->scratch || !compiled->planned)
         status = tni_fail_memory(err, "a memory plan",
-                                 session->lane_count * sizeof *compiled->offsets);
-    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
-        layout l = { .session = session, .compiled = compiled, .place = place };
-        status = take_tables(&l, &scratch)
-                     ? lay_out_lane(&l, &scratch, err)
-                     : tni_fail(err, TN_E_HOST_MEMORY,
-                                "not enough memory to plan a graph of %u values",
-                                compiled->graph->value_count);
-    }
+                                 session->lane_count * sizeof *compiled->planned);
+    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++)
+        status = lay_out_lane(session, compiled, place, &scratch, err);
     tni_arena_finish(&scratch);
+    return status;
+}
+
+tn_status tni_layout_again(const tn_session *session, const tni_compiled *compiled, uint32_t place,
+                           tni_arena *scratch, tni_lane_intervals *out, tn_error *err)
+{
+    layout l = { .session = session, .compiled = compiled, .place = place };
+    tn_status status = find_intervals(&l, scratch, err);
+    *out = (tni_lane_intervals){ .intervals = l.intervals,
+                                 .count = l.count,
+                                 .of_storage = l.interval_of,
+                                 .of_unit = l.scratch_of,
+                                 .rules = rules_of(&session->lanes[place]) };
     return status;
 }

@@ -92,6 +92,7 @@ tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_grap
             return TN_E_HOST_MEMORY;
         }
         r->buffer = buffer;
+        r->is_mapped = is_imported;
         *(is_imported ? &session->weight_mapped_bytes : &session->weight_copied_bytes) += bytes;
     }
     *out_buffer = r->buffer;

@@ -71,6 +71,22 @@ static tn_status run_once(tn_session *session, const tn_graph *graph, tn_error *
                : tn_session_read(session, 0, tn_graph_find(graph, "out"), out, sizeof out, err);
 }
 
+static void take_value(void *context, const tn_planned_value *value)
+{
+    (void)context, (void)value;
+}
+
+static tn_status report(const tn_session *session, tn_error *err)
+{
+    tn_graph_memory memory = { .size = sizeof memory };
+    tn_status status = tn_session_check(session, err);
+    if (status == TN_OK)
+        status = tn_session_graph_memory(session, 0, 1, &memory, err);
+    if (status == TN_OK)
+        status = tn_session_values(session, 0, 1, &(tn_planned_values){ .take = take_value }, err);
+    return status;
+}
+
 typedef struct fixture {
     tn_runtime *runtime;
     tn_graph *graph;
@@ -94,6 +110,8 @@ static tn_status make_session(const tn_allocator *allocator, void *context)
         status = run_once(session, f->graph, &err);
         assert_int_equal(failing->calls, calls);   // a run allocates nothing
     }
+    if (status == TN_OK)
+        status = report(session, &err);
     need_clean(status, &err);
     tn_session_destroy(session);
     return status;

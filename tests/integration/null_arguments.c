@@ -72,6 +72,9 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     tn_plan_interval interval = { 0, 1, 1 };
     tn_plan_result result = { .size = sizeof result };
     uint64_t offset = 0;
+    tn_device_memory device_memory = { .size = sizeof device_memory };
+    tn_graph_memory graph_memory = { .size = sizeof graph_memory };
+    tn_planned_values values = { 0 };
     tn_model_key found_key = { .size = sizeof found_key };
     tn_model_part part = { .size = sizeof part };
     tn_model_tensor tensor = { .size = sizeof tensor };
@@ -94,6 +97,14 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("session", tn_session_read, NULL, 0, input, floats, sizeof floats);
     REFUSED("to", tn_session_read, session, 0, input, NULL, sizeof floats);
     check_refused("tn_session_reset", "session", tn_session_reset(NULL, &err), &err);
+    REFUSED("session", tn_session_device_memory, NULL, 0, &device_memory);
+    REFUSED("out_memory", tn_session_device_memory, session, 0, NULL);
+    REFUSED("session", tn_session_graph_memory, NULL, 0, 0, &graph_memory);
+    REFUSED("out_memory", tn_session_graph_memory, session, 0, 0, NULL);
+    REFUSED("session", tn_session_values, NULL, 0, 0, &values);
+    REFUSED("values", tn_session_values, session, 0, 0, NULL);
+    REFUSED("values->take", tn_session_values, session, 0, 0, &values);
+    check_refused("tn_session_check", "session", tn_session_check(NULL, &err), &err);
     REFUSED("session", tn_session_save, NULL, path, NULL);
     REFUSED("path", tn_session_save, session, NULL, NULL);
     REFUSED("path", tn_snapshot_open, NULL, NULL, &new_snapshot);
@@ -187,6 +198,8 @@ static void every_other_call_does_nothing(void **state)
     tn_graph_print(graph, &nowhere);
 
     tn_session_destroy(NULL);
+    assert_int_equal(tn_session_device_count(NULL), 0);
+    assert_int_equal(tn_session_graph_count(NULL), 0);
     tn_session_memory(NULL, &report);
     tn_session_memory(session, NULL);
     tn_session_explain(NULL, &nowhere);

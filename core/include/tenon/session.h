@@ -135,6 +135,94 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
+// How many devices the session is for, and how many graphs; a device has a number by its place in
+// the options, or by the order of the runtime where none was named. Since 0.1
+TN_API uint32_t tn_session_device_count(const tn_session *session);
+TN_API uint32_t tn_session_graph_count(const tn_session *session);   // Since 0.1
+
+// What the memory of one device is for. The arena serves all graphs of the session: its peak and
+// what belongs to it are those of the graph that needs the most.
+typedef struct tn_device_memory {
+    uint32_t size;                   // sizeof, set by the caller
+    uint32_t reserved;               // 0
+    const char *name;                // of the device, lent; "cpu0"
+    uint64_t capacity_bytes;         // all that the device has; 0 = not known
+    uint64_t peak_bytes;             // of the arena: values that live within a run
+    uint64_t lower_bound_bytes;      // the largest sum of live bytes: no plan can be smaller
+    uint64_t unshared_bytes;         // the same values if none shared bytes
+    uint64_t in_place_saved_bytes;   // of these, by values made in place of others
+    uint64_t packing_saved_bytes;    // and by values that lie where others were before: what is
+                                     // left is the peak
+    uint64_t state_bytes;
+    uint64_t weight_mapped_bytes;   // read where the application has them
+    uint64_t weight_copied_bytes;   // copied or packed into memory of the device
+} tn_device_memory;
+
+// Errors: TN_E_ARG there is no device of that number. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_device_memory(const tn_session *session, uint32_t device,
+                                                       tn_device_memory *out_memory, tn_error *err);
+
+// The plan of one graph on one device. A step is a unit of the schedule: a node, or several that a
+// device takes together; they run in the order of their numbers.
+typedef struct tn_graph_memory {
+    uint32_t size;                // sizeof, set by the caller
+    uint32_t is_proved_optimal;   // 1: the peak is the lower bound, or everything below was ruled
+                                  // out; else 0
+    uint32_t step_count;          // of the graph, on all devices
+    uint32_t peak_step;           // the first at which as many bytes are live as at no other
+    const char *peak_name;        // of the last node of that step, lent
+    uint64_t peak_bytes;          // these five as in tn_device_memory
+    uint64_t lower_bound_bytes;
+    uint64_t unshared_bytes;
+    uint64_t in_place_saved_bytes;
+    uint64_t packing_saved_bytes;
+    uint64_t planning_ns;   // that the plan took when the session was made
+} tn_graph_memory;
+
+// Errors: TN_E_ARG there is no such graph or device; TN_E_HOST_MEMORY. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph,
+                                                      uint32_t device, tn_graph_memory *out_memory,
+                                                      tn_error *err);
+
+enum {
+    TN_PLANNED_VALUE = 1,
+    TN_PLANNED_SCRATCH = 2,   // room that the device asked for one step
+};
+
+// Bytes in the arena, lent for the time of the call that brings it. A value made in place of
+// another has no bytes of its own: those count once, for the value that they were taken for, and up
+// to the last step of whatever followed it in place.
+typedef struct tn_planned_value {
+    uint32_t size;             // sizeof, as libtenon has it
+    uint32_t kind;             // TN_PLANNED_…
+    const char *name;          // of the value; of scratch that of the last node of its step
+    const char *in_place_of;   // the value whose bytes it took over; NULL = it has its own
+    uint32_t first_step;       // that touches it
+    uint32_t last_step;
+    uint64_t offset;       // from the start of the arena
+    uint64_t bytes;        // its own, rounded up to the alignment of the device; 0 = none
+    uint64_t peak_bytes;   // that it holds at the peak step, its own or those it took over; 0 =
+                           // none. Together they are the largest sum
+} tn_planned_value;
+
+typedef struct tn_planned_values {   // who is told
+    void *context;
+    void (*take)(void *context, const tn_planned_value *value);
+} tn_planned_values;
+
+// Tells all that the plan of a graph gives bytes on a device, in the order of the plan: a value
+// comes after the one in whose place it is. Errors: TN_E_ARG there is no such graph or device, or
+// take is NULL; TN_E_HOST_MEMORY. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_values(const tn_session *session, uint32_t graph,
+                                                uint32_t device, const tn_planned_values *values,
+                                                tn_error *err);
+
+// Looks at the plans of all graphs on all devices without any of the code that made them: no two
+// values that live at one step share a byte, unless one is made in place of the other where its op
+// and the device permit it. Errors: TN_E_INTERNAL a plan is wrong: the text says what of it;
+// TN_E_HOST_MEMORY. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_check(const tn_session *session, tn_error *err);
+
 // The plan in words: for each graph its segments, claims, copies and memory, which nodes were
 // decomposed, and why. Since 0.1
 TN_API void tn_session_explain(const tn_session *session, const tn_sink *sink);
