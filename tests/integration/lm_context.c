@@ -274,6 +274,11 @@ static void memory_and_plan_can_be_asked_for(void **state)
     tlm_context_memory(context, &report);
     assert_true(report.state_bytes > 0 && report.arena_bytes >= report.arena_bound_bytes);
     assert_non_null(tlm_context_session(context));
+    uint32_t graphs = tn_session_graph_count(tlm_context_session(context));
+    assert_int_equal(tlm_context_batch(context, 0), 1);
+    for (uint32_t g = 1; g < graphs; g++)
+        assert_true(tlm_context_batch(context, g) > tlm_context_batch(context, g - 1));
+    assert_int_equal(tlm_context_batch(context, graphs), 0);
     tlm_context_destroy(context);
 }
 

@@ -150,6 +150,7 @@ static void every_other_call_does_nothing(void **state)
     assert_int_equal(tlm_context_position(NULL), 0);
     assert_null(tlm_context_ids(NULL));
     assert_null(tlm_context_session(NULL));
+    assert_int_equal(tlm_context_batch(NULL, 0), 0);
     tlm_context_describe(NULL, &info);
     tlm_context_describe(context, NULL);
     tlm_context_memory(NULL, &report);

@@ -321,6 +321,11 @@ const tn_session *tlm_context_session(const tlm_context *context)
     return context ? context->session : NULL;
 }
 
+uint32_t tlm_context_batch(const tlm_context *context, uint32_t graph)
+{
+    return context && graph < context->variant_count ? context->sizes[graph] : 0;
+}
+
 void tlm_context_memory(const tlm_context *context, tn_memory_report *out_report)
 {
     if (context)

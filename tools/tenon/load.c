@@ -25,16 +25,20 @@ static int fail(const cli_loaded *loaded, const tn_error *err)
     return code == CLI_OK ? cli_fail_model(loaded->name, err) : code;
 }
 
-int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given)
+int cli_load_model(cli_loaded *loaded, const char *name, const cli_model_options *given)
 {
-    tn_error err = { 0 };
     tn_dtype type;
     *loaded = (cli_loaded){ .name = name };
     if (!parse_kv_type(given->kv_type, &type))
         return cli_fail(CLI_USAGE, "--kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
     int code = cli_open_model(name, given->no_mmap ? TN_MODEL_IN_MEMORY : 0, &loaded->model);
-    if (code == CLI_OK)
-        code = cli_start(&given->common, &loaded->runtime);
+    return code == CLI_OK ? cli_start(&given->common, &loaded->runtime) : code;
+}
+
+int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given)
+{
+    tn_error err = { 0 };
+    int code = cli_load_model(loaded, name, given);
     tlm_tokenizer_options how = { .size = sizeof how, .pre = given->pre };
     if (code == CLI_OK &&
         tlm_tokenizer_create(loaded->model, &how, &loaded->tokenizer, &err) != TN_OK)

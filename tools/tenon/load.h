@@ -17,7 +17,8 @@ typedef struct cli_model_options {
     bool no_mmap;
 } cli_model_options;
 
-#define CLI_MODEL_OPTIONS                                                                          \
+// Of those that read no text.
+#define CLI_TEXTLESS_MODEL_OPTIONS                                                                 \
     CLI_COMMON_OPTIONS,                                                                            \
         { "device",                                                                                \
           0,                                                                                       \
@@ -43,14 +44,13 @@ typedef struct cli_model_options {
           0,                                                                                       \
           0,                                                                                       \
           "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },                           \
-        { "no-mmap",                                                                               \
-          0,                                                                                       \
-          CLI_FLAG,                                                                                \
-          NULL,                                                                                    \
-          offsetof(cli_model_options, no_mmap),                                                    \
-          0,                                                                                       \
-          0,                                                                                       \
-          "read the model into memory: for files that may change, or a failing disk" },            \
+    {                                                                                              \
+        "no-mmap", 0, CLI_FLAG, NULL, offsetof(cli_model_options, no_mmap), 0, 0,                  \
+            "read the model into memory: for files that may change, or a failing disk"             \
+    }
+
+#define CLI_MODEL_OPTIONS                                                                          \
+    CLI_TEXTLESS_MODEL_OPTIONS,                                                                    \
     {                                                                                              \
         "pre", 0, CLI_TEXT, "NAME", offsetof(cli_model_options, pre), 0, 0,                        \
             "pre-tokenizer, when the file does not name it or names it wrongly"                    \
@@ -64,7 +64,10 @@ typedef struct cli_loaded {
     tlm_context *context;
 } cli_loaded;
 
-// Model, runtime and tokenizer. CLI_OK, or the exit code after a line; cli_unload in any case.
+// Model and runtime. CLI_OK, or the exit code after a line; cli_unload in any case.
+int cli_load_model(cli_loaded *loaded, const char *name, const cli_model_options *given);
+
+// These and the tokenizer. CLI_OK, or the exit code after a line; cli_unload in any case.
 int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given);
 
 // The context. flags and batch_tokens as in tlm_context_options.

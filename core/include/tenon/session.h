@@ -189,9 +189,9 @@ enum {
     TN_PLANNED_SCRATCH = 2,   // room that the device asked for one step
 };
 
-// Bytes in the arena, lent for the time of the call that brings it. A value made in place of
-// another has no bytes of its own: those count once, for the value that they were taken for, and up
-// to the last step of whatever followed it in place.
+// Bytes in the arena, lent for the time of the call that brings it; names live with the session. A
+// value made in place of another has no bytes of its own: those count once, for the value that they
+// were taken for, and up to the last step of whatever followed it in place.
 typedef struct tn_planned_value {
     uint32_t size;             // sizeof, as libtenon has it
     uint32_t kind;             // TN_PLANNED_…

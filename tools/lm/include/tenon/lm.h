@@ -308,9 +308,13 @@ typedef struct tlm_context_info {
 } tlm_context_info;
 TLM_API void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info);
 
-// The session, lent, for tn_session_explain; its graphs are those for 1, 32 and 512 tokens, as far
-// as the context goes. Since 0.1
+// The session, lent, for tn_session_explain and the reports of memory; its graphs are those for 1,
+// 32 and 512 tokens, as far as context and batch_tokens go. Since 0.1
 TLM_API const tn_session *tlm_context_session(const tlm_context *context);
+
+// How many tokens graph number `graph` of the session takes at once, ascending; 0 = there is no
+// such graph. Since 0.1
+TLM_API uint32_t tlm_context_batch(const tlm_context *context, uint32_t graph);
 
 // tn_session_memory of it. out_report->size is set by the caller. Since 0.1
 TLM_API void tlm_context_memory(const tlm_context *context, tn_memory_report *out_report);

@@ -1,0 +1,138 @@
+// plan_intervals.c: tenon plan --intervals FILE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "intervals.h"
+#include "plan.h"
+
+enum { DEFAULT_TIME_LIMIT_MS = 1000 };
+
+typedef struct planned {
+    cli_intervals intervals;
+    uint64_t *offsets;   // in the file's order
+    tn_plan_result result;
+    double time_ms;
+} planned;
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static int read_intervals(const char *path, cli_intervals *out)
+{
+    tn_error err = { 0 };
+    char *text = NULL;
+    size_t bytes = 0;
+    int code = cli_is_stdin(path) ? cli_read_stdin(&text, &bytes)
+                                  : cli_read_file(path, &text, &bytes);
+    if (code == CLI_OK && cli_intervals_read(path, text, bytes, out, &err) != TN_OK)
+        code = cli_fail_status(&err);
+    free(text);
+    return code;
+}
+
+static int make_plan(const plan_options *given, const tn_plan_options *options, planned *p)
+{
+    tn_error err = { 0 };
+    uint32_t count = p->intervals.count;
+    p->offsets = calloc((size_t)count + 1, sizeof *p->offsets);
+    if (!p->offsets)
+        return cli_fail(CLI_MEMORY, "not enough memory for %" PRIu32 " offsets", count);
+    double begin = now_ms();
+    tn_status status = tn_plan_intervals(p->intervals.items, count, options, p->offsets, &p->result,
+                                         &err);
+    p->time_ms = now_ms() - begin;
+    if (status == TN_OK)
+        return CLI_OK;
+    return cli_fail(status == TN_E_ARG ? CLI_FILE : CLI_MEMORY, "%s: %s", given->intervals,
+                    err.text);
+}
+
+static int check_plan(const tn_plan_options *options, const planned *p)
+{
+    tn_error err = { 0 };
+    tn_status status = tn_plan_check(p->intervals.items, p->intervals.count, options, p->offsets,
+                                     &p->result, &err);
+    if (status == TN_E_HOST_MEMORY)
+        return cli_fail_status(&err);
+    return status == TN_OK ? CLI_OK : cli_fail(CLI_CHECK_FAILED, "%s", err.text);
+}
+
+static void print_json(const planned *p)
+{
+    printf("{\"schema_version\":1,\"peak\":%" PRIu64 ",\"lower_bound\":%" PRIu64
+           ",\"proved_optimal\":%s,\"time_ms\":%.3f,\"offsets\":[",
+           p->result.peak_bytes, p->result.lower_bound_bytes,
+           p->result.is_proved_optimal ? "true" : "false", p->time_ms);
+    for (uint32_t i = 0; i < p->intervals.count; i++)
+        printf("%s%" PRIu64, i ? "," : "", p->offsets[i]);
+    puts("]}");
+}
+
+static void print_text(const planned *p, bool is_checked)
+{
+    const tn_plan_result *r = &p->result;
+    printf("intervals      %" PRIu32 "\n", p->intervals.count);
+    printf("peak           %" PRIu64 " bytes, %s\n", r->peak_bytes,
+           r->is_proved_optimal ? "proved optimal" : "not proved optimal");
+    printf("lower bound    %" PRIu64 " bytes (the peak is %.4f of it)\n", r->lower_bound_bytes,
+           r->lower_bound_bytes ? (double)r->peak_bytes / (double)r->lower_bound_bytes : 1.0);
+    printf("without reuse  %" PRIu64 " bytes\n", r->unshared_bytes);
+    printf("time           %.3f ms\n", p->time_ms);
+    if (is_checked)
+        puts("checked        no two that are live at one time share a byte");
+}
+
+static int fail_capacity(const tn_plan_result *result, uint64_t capacity)
+{
+    const char *why = result->lower_bound_bytes > capacity || result->is_proved_optimal
+                          ? "no plan is smaller than that"
+                          : "a longer --time-limit may find one";
+    uint64_t least = result->is_proved_optimal ? result->peak_bytes : result->lower_bound_bytes;
+    return cli_fail(CLI_MEMORY,
+                    "no plan within the capacity of %" PRIu64 " bytes was found: the best peak is "
+                    "%" PRIu64 ", the lower bound %" PRIu64 "; %s",
+                    capacity, result->peak_bytes, least, why);
+}
+
+static int run(const plan_options *given, planned *p)
+{
+    const tn_plan_options options = {
+        .size = sizeof options,
+        .time_limit_ms = (uint32_t)(given->time_limit < 0 ? DEFAULT_TIME_LIMIT_MS
+                                                          : given->time_limit),
+        .alignment = given->align < 0 ? 1 : (uint64_t)given->align,
+        .capacity = given->capacity < 0 ? 0 : (uint64_t)given->capacity,
+    };
+    int code = read_intervals(given->intervals, &p->intervals);
+    if (code == CLI_OK)
+        code = make_plan(given, &options, p);
+    if (code != CLI_OK)
+        return code;
+    code = given->check ? check_plan(&options, p) : CLI_OK;
+    if (given->json)
+        print_json(p);
+    else
+        print_text(p, given->check && code == CLI_OK);
+    if (code == CLI_OK && options.capacity && p->result.peak_bytes > options.capacity)
+        code = fail_capacity(&p->result, options.capacity);
+    int ended = cli_end_output();
+    return code == CLI_OK ? ended : code;
+}
+
+int plan_intervals(const plan_options *given)
+{
+    planned p = { .result = { .size = sizeof p.result } };
+    if (given->align > 0 && (given->align & (given->align - 1)))
+        return cli_fail(CLI_USAGE, "--align '%" PRId64 "': a power of two is expected",
+                        given->align);
+    int code = run(given, &p);
+    free(p.offsets);
+    cli_intervals_free(&p.intervals);
+    return code;
+}

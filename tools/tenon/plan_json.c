@@ -1,0 +1,88 @@
+// plan_json.c: what `tenon plan MODEL --json` prints.
+#include <jansson.h>
+#include <stdio.h>
+
+#include "plan.h"
+
+static json_t *integer(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static json_t *device_of(const tn_device_memory *m)
+{
+    return json_pack("{ss so so so so so so so so so so so}", "name", m->name, "peak_bytes",
+                     integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
+                     "capacity_bytes", integer(m->capacity_bytes), "gap_bytes",
+                     integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes",
+                     integer(m->unshared_bytes), "in_place_saved_bytes",
+                     integer(m->in_place_saved_bytes), "packing_saved_bytes",
+                     integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
+                     "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
+                     integer(m->weight_copied_bytes), "needed_bytes",
+                     integer(m->peak_bytes + m->state_bytes + m->weight_copied_bytes));
+}
+
+static json_t *plan_of(const char *device, const tn_graph_memory *m)
+{
+    return json_pack("{ss so so sb so so so sf si ss}", "device", device, "peak_bytes",
+                     integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
+                     "proved_optimal", (int)m->is_proved_optimal, "unshared_bytes",
+                     integer(m->unshared_bytes), "in_place_saved_bytes",
+                     integer(m->in_place_saved_bytes), "packing_saved_bytes",
+                     integer(m->packing_saved_bytes), "planning_ms", (double)m->planning_ns / 1e6,
+                     "peak_step", (int)m->peak_step, "peak_node", m->peak_name);
+}
+
+static json_t *devices_of(const plan_report *r)
+{
+    json_t *list = json_array();
+    for (uint32_t d = 0; d < r->device_count; d++)
+        json_array_append_new(list, device_of(&r->devices[d]));
+    return list;
+}
+
+static json_t *graphs_of(const plan_report *r)
+{
+    json_t *list = json_array();
+    for (uint32_t g = 0; g < r->graph_count; g++) {
+        const tn_graph_memory *memory = &r->graphs[(size_t)g * r->device_count];
+        json_t *plans = json_array();
+        for (uint32_t d = 0; d < r->device_count; d++)
+            json_array_append_new(plans, plan_of(r->devices[d].name, &memory[d]));
+        json_array_append_new(list, json_pack("{si si so}", "tokens", (int)r->tokens[g], "steps",
+                                              (int)memory->step_count, "plans", plans));
+    }
+    return list;
+}
+
+static json_t *live_of(const plan_report *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->live_count; i++) {
+        const plan_live *live = &r->live[i];
+        json_array_append_new(
+            list, json_pack("{ss si ss sb so so si si}", "device", r->devices[live->device].name,
+                            "tokens", (int)r->tokens[live->graph], "name", live->value.name,
+                            "scratch", live->value.kind == TN_PLANNED_SCRATCH, "bytes",
+                            integer(live->value.peak_bytes), "offset", integer(live->value.offset),
+                            "first_step", (int)live->value.first_step, "last_step",
+                            (int)live->value.last_step));
+    }
+    return list;
+}
+
+int plan_print_json(const plan_report *r)
+{
+    json_t *root = json_pack("{si so ss si si sb so so}", "schema_version", 1, "devices",
+                             devices_of(r), "architecture", r->info.architecture, "context_tokens",
+                             (int)r->info.context_tokens, "batch_tokens",
+                             (int)r->tokens[r->graph_count - 1], "checked", r->is_checked, "graphs",
+                             graphs_of(r), "live_at_peak", live_of(r));
+    int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
+    json_decref(root);
+    putchar('\n');
+    return failed && !ferror(stdout)
+               ? cli_fail(CLI_MEMORY, "not enough memory for the report of the plan")
+               : CLI_OK;
+}
