@@ -47,10 +47,12 @@ static int make_plan(const plan_options *given, const tn_plan_options *options, 
     tn_status status = tn_plan_intervals(p->intervals.items, count, options, p->offsets, &p->result,
                                          &err);
     p->time_ms = now_ms() - begin;
-    if (status == TN_OK)
-        return CLI_OK;
-    return cli_fail(status == TN_E_ARG ? CLI_FILE : CLI_MEMORY, "%s: %s", given->intervals,
-                    err.text);
+    if (status == TN_E_DEVICE_MEMORY)
+        return cli_fail(CLI_MEMORY,
+                        "%s: the sizes, rounded up to multiples of %" PRIu64
+                        ", are together more than %" PRId64 " bytes",
+                        given->intervals, options->alignment, INT64_MAX);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
 static int check_plan(const tn_plan_options *options, const planned *p)
@@ -88,16 +90,14 @@ static void print_text(const planned *p, bool is_checked)
         puts("checked        no two that are live at one time share a byte");
 }
 
-static int fail_capacity(const tn_plan_result *result, uint64_t capacity)
+static int fail_capacity(const tn_plan_result *r, uint64_t capacity)
 {
-    const char *why = result->lower_bound_bytes > capacity || result->is_proved_optimal
-                          ? "no plan is smaller than that"
-                          : "a longer --time-limit may find one";
-    uint64_t least = result->is_proved_optimal ? result->peak_bytes : result->lower_bound_bytes;
+    bool fits_none = r->lower_bound_bytes > capacity || r->is_proved_optimal;
     return cli_fail(CLI_MEMORY,
                     "no plan within the capacity of %" PRIu64 " bytes was found: the best peak is "
                     "%" PRIu64 ", the lower bound %" PRIu64 "; %s",
-                    capacity, result->peak_bytes, least, why);
+                    capacity, r->peak_bytes, r->lower_bound_bytes,
+                    fits_none ? "there is none" : "a longer --time-limit may find one");
 }
 
 static int run(const plan_options *given, planned *p)
@@ -128,6 +128,8 @@ static int run(const plan_options *given, planned *p)
 int plan_intervals(const plan_options *given)
 {
     planned p = { .result = { .size = sizeof p.result } };
+    if (!*given->intervals)
+        return cli_fail(CLI_USAGE, "plan: --intervals names no file");
     if (given->align > 0 && (given->align & (given->align - 1)))
         return cli_fail(CLI_USAGE, "--align '%" PRId64 "': a power of two is expected",
                         given->align);

@@ -1,0 +1,185 @@
+#!/usr/bin/env bats
+# tenon plan: of a model, and of intervals.
+bats_require_minimum_version 1.5.0
+load common
+
+HEADER=id,lower,upper,size
+
+# rows TEXT…: a line each below the header, into f.csv.
+rows() { printf '%s\n' "$HEADER" "$@" >f.csv; }
+
+# right FILE [ALIGN]: the JSON in $output against FILE, by the times of the file and pair by pair.
+right() {
+    python3 - "$output" "$@" <<'PY'
+import csv, json, sys
+o, align = json.loads(sys.argv[1]), int((sys.argv[3:] or [1])[0])
+rows = [[int(row[c]) for c in ("lower", "upper", "size")] for row in csv.DictReader(open(sys.argv[2], newline=""))]
+assert list(o) == ["schema_version", "peak", "lower_bound", "proved_optimal", "time_ms", "offsets"], list(o)
+assert o["schema_version"] == 1 and o["time_ms"] >= 0
+at = o["offsets"]
+up = lambda size: -(-size // align) * align
+assert len(at) == len(rows) and all(x % align == 0 for x in at)
+for i, (lower, upper, size) in enumerate(rows):
+    assert at[i] + size <= o["peak"]
+    for j in range(i):
+        assert upper <= rows[j][0] or rows[j][1] <= lower or at[i] + size <= at[j] or at[j] + rows[j][2] <= at[i], (i, j)
+live = lambda t: sum(up(size) for lower, upper, size in rows if lower <= t < upper)
+assert o["lower_bound"] == max([live(lower) for lower, _, _ in rows] or [0])
+assert o["peak"] == max([x + up(row[2]) for x, row in zip(at, rows)] or [0])
+assert o["peak"] >= o["lower_bound"] and (o["proved_optimal"] or o["peak"] > o["lower_bound"])
+PY
+}
+
+random_rows() {
+    python3 - "$@" >f.csv <<'PY'
+import random, sys
+seed, count, order = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].split(",")
+r = random.Random(seed)
+print(",".join(order))
+for i in range(count):
+    lower = r.randint(-500, 500)
+    row = {"id": f"b{i}", "lower": lower, "upper": lower + r.randint(1, 90), "size": r.choice([0, r.randint(1, 9999)])}
+    print(",".join(str(row[c]) for c in order))
+PY
+}
+
+@test "intervals: each has its offset, in the order of the file and of any columns" {
+    for order in id,lower,upper,size size,id,upper,lower; do
+        random_rows 1 250 "$order"
+        run --separate-stderr tenon plan --intervals f.csv --json --check
+        [ "$status" -eq 0 ] && [ -z "$stderr" ]
+        right f.csv
+    done
+    run --separate-stderr tenon plan --intervals f.csv --json --align 256 --time-limit 0
+    [ "$status" -eq 0 ]
+    right f.csv 256
+    first=$(json 'o["offsets"]')
+    run --separate-stderr tenon plan --intervals - --json --align 256 --time-limit 0 <f.csv
+    [ "$(json 'o["offsets"]')" = "$first" ]
+}
+
+@test "intervals: a file from another system, without an end, and without an interval" {
+    printf '\xef\xbb\xbf%s\r\na, 0, 2, 64\r\n\r\nb,1,3,64' "$HEADER" >f.csv
+    run --separate-stderr tenon plan --intervals f.csv --json
+    [ "$(json 'o["peak"], o["proved_optimal"], sorted(o["offsets"])')" = "(128, True, [0, 64])" ]
+    rows
+    run --separate-stderr tenon plan --intervals f.csv --json --check
+    [ "$(json 'o["peak"], o["lower_bound"], o["offsets"]')" = "(0, 0, [])" ]
+}
+
+@test "intervals: in words" {
+    rows a,0,2,64 b,1,3,32 c,2,4,64
+    run --separate-stderr tenon plan --intervals f.csv --check
+    [ "$status" -eq 0 ]
+    [[ $output == *"intervals      3"*"peak           96 bytes, proved optimal"*"lower bound    96 bytes"*"without reuse  160 bytes"*"checked "* ]]
+    run --separate-stderr tenon plan --intervals f.csv
+    [[ $output != *checked* ]]
+}
+
+@test "intervals: a capacity that is not reached is 5, with the best plan" {
+    rows a,0,2,64 b,1,3,64
+    run --separate-stderr tenon plan --intervals f.csv --json --capacity 127
+    [ "$status" -eq 5 ]
+    right f.csv
+    [[ $stderr == *"capacity of 127 bytes"*"the best peak is 128, the lower bound 128; there is none" ]]
+    run --separate-stderr tenon plan --intervals f.csv --json --capacity 128
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    right f.csv
+}
+
+@test "intervals: what is wrong is told with its line, and what would be right" {
+    fails() { local words=$1; shift; rows "$@"; fails_with 6 "$words" tenon plan --intervals f.csv --json; }
+    fails "f.csv:2: lower 2 is not below upper 2" a,2,2,1
+    fails "f.csv:3: lower 3 is not below upper -2" a,0,2,1 b,3,-2,1
+    fails "f.csv:2: size -1 is below 0" a,0,1,-1
+    fails "f.csv:2: size '18446744073709551616' is no whole number from 0 to 9223372036854775807" a,0,1,18446744073709551616
+    fails "f.csv:3: the sizes up to here are together more than 9223372036854775807 bytes" a,0,1,9223372036854775807 b,5,6,1
+    fails "f.csv:2: upper '9223372036854775808' is no whole number" a,0,9223372036854775808,1
+    fails "f.csv:2: lower '' is no whole number" a,,1,1
+    fails "f.csv:2: upper 'x\\x1b[0m' is no whole number" "$(printf 'a,0,x\e[0m,1')"
+    fails "f.csv:2: size '1.5' is no whole number" a,0,1,1.5
+    fails "f.csv:4: 3 fields, 4 are expected" a,0,1,1 "" b,0,1
+    fails "f.csv:2: 5 fields, 4 are expected" a,0,1,1,1
+    printf '%s\na,0,1\0,1\n' "$HEADER" >f.csv
+    fails_with 6 "f.csv:2: a byte that is 0" tenon plan --intervals f.csv
+    : >f.csv
+    fails_with 6 "f.csv:1: the file is empty; a line 'id,lower,upper,size' and" tenon plan --intervals f.csv
+    echo a,0,1,1 >f.csv
+    fails_with 6 "f.csv:1: 'a' is no column; the first line names id, lower, upper and size" tenon plan --intervals f.csv
+    echo lower,upper,size >f.csv
+    fails_with 6 "f.csv:1: the column 'id' is missing" tenon plan --intervals f.csv
+    echo id,lower,upper,size,size >f.csv
+    fails_with 6 "f.csv:1: the column 'size' is there twice" tenon plan --intervals f.csv
+    fails_with 6 "missing.csv: No such file or directory" tenon plan --intervals missing.csv
+    fails_with 6 "Is a directory" tenon plan --intervals .
+    fails_with 2 "/dev/zero has more than 64 MiB" tenon plan --intervals /dev/zero
+    rows a,0,1,9223372036854775744 b,0,1,7
+    fails_with 5 "f.csv: the sizes, rounded up to multiples of 64, are together more than 9223372036854775807" tenon plan --intervals f.csv --align 64
+}
+
+@test "intervals: a million rows are read as they come, and take memory as they do" {
+    seq 0 999999 | awk 'BEGIN { print "id,lower,upper,size" } { print $1 "," $1 "," $1 + 30 ",64" } END { print "end,1,0,64" }' >m.csv
+    fails_with 6 "m.csv:1000002: lower 1 is not below upper 0" tenon plan --intervals m.csv
+    ! grep -q __asan_init "$TENON" || skip "sanitizer"
+    bytes=$(stat -c %s m.csv)
+    fails_with 6 "m.csv:1000002: lower" bash -c "ulimit -v $((60000 + 10 * bytes / 1024)); exec \"\$TENON\" plan --intervals m.csv"
+    fails_with 5 "not enough memory" bash -c "ulimit -v $((25000 + bytes / 1024)); exec \"\$TENON\" plan --intervals m.csv"
+}
+
+@test "a model: devices, graphs and what lives at the peak add up" {
+    for batch in 1 512; do
+        run --separate-stderr tenon plan austen --batch "$batch" --json --check --device cpu0
+        [ "$status" -eq 0 ]
+        python3 - "$output" "$batch" <<'PY'
+import json, sys
+o, batch = json.loads(sys.argv[1]), int(sys.argv[2])
+assert o["schema_version"] == 1 and len(o["devices"]) == 1 and o["checked"]
+assert [g["tokens"] for g in o["graphs"]] == [t for t in (1, 32, 256) if t <= batch]
+assert o["batch_tokens"] == min(256, batch)
+d, plan = o["devices"][0], o["graphs"][-1]["plans"][0]
+assert d["name"] == plan["device"] == "cpu0"
+for key in ("peak_bytes", "lower_bound_bytes", "unshared_bytes", "in_place_saved_bytes", "packing_saved_bytes"):
+    assert d[key] == plan[key], key
+assert d["peak_bytes"] == d["unshared_bytes"] - d["in_place_saved_bytes"] - d["packing_saved_bytes"]
+assert d["gap_bytes"] == d["peak_bytes"] - d["lower_bound_bytes"] == 0 and plan["proved_optimal"]
+assert d["capacity_bytes"] > d["needed_bytes"] == d["peak_bytes"] + d["state_bytes"] + d["weight_copied_bytes"]
+live = o["live_at_peak"]
+assert sum(v["bytes"] for v in live) == d["lower_bound_bytes"]
+assert all(v["tokens"] == o["batch_tokens"] and v["device"] == "cpu0" for v in live)
+assert [v["bytes"] for v in live] == sorted((v["bytes"] for v in live), reverse=True)
+for a in live:   # all at one time, so nowhere together
+    assert a["offset"] + a["bytes"] <= d["peak_bytes"]
+    assert a["first_step"] <= plan["peak_step"]
+    assert all(a is b or a["offset"] + a["bytes"] <= b["offset"] or b["offset"] + b["bytes"] <= a["offset"] for b in live)
+PY
+    done
+}
+
+@test "a model: the context is that of --ctx, the batch that of run" {
+    run --separate-stderr tenon plan austen --json
+    [ "$(json 'o["batch_tokens"], o["context_tokens"], o["devices"][0]["state_bytes"]')" = "(256, 256, 524288)" ]
+    run --separate-stderr tenon plan austen --json --ctx 64 --kv-type f32
+    [ "$(json 'o["batch_tokens"], o["context_tokens"], o["devices"][0]["state_bytes"]')" = "(64, 64, 262144)" ]
+}
+
+@test "a model: in words" {
+    run --separate-stderr tenon plan austen --check
+    [ "$status" -eq 0 ]
+    [[ $output == "austen: llama, a context of 256 tokens, 256 at once"*"cpu0, bytes"*"lower bound"*"capacity"*"live at the peak on cpu0: 256 tokens, step "*"scratch of "*"checked: "* ]]
+}
+
+@test "plan: what does not go together, or is not there, is told" {
+    rows a,0,1,1
+    fails_with 2 "plan takes MODEL or --intervals FILE" tenon plan
+    fails_with 2 "'austen' and --intervals are given, take one" tenon plan austen --intervals f.csv
+    fails_with 2 "--capacity, --time-limit and --align are of --intervals" tenon plan austen --align 64
+    fails_with 2 "--batch is of a model, not of --intervals" tenon plan --intervals f.csv --batch 1
+    fails_with 2 "--plugin is of a model" tenon plan --intervals f.csv --plugin x
+    fails_with 2 "--align '3': a power of two is expected" tenon plan --intervals f.csv --align 3
+    fails_with 2 "--intervals names no file" tenon plan --intervals ""
+    fails_with 2 "a whole number from 1 to 512 is expected" tenon plan austen --batch 513
+    fails_with 2 "a whole number from 1 to" tenon plan --intervals f.csv --capacity 0
+    fails_with 3 "there is no device 'nope0'" tenon plan austen --device nope0
+    fails_with 6 "No such file" tenon plan missing.gguf
+    fails_with 6 "f.csv" tenon plan f.csv
+}
