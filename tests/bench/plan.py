@@ -4,7 +4,8 @@
 Prints a table for each kind of instance; times are the planner's own, on one thread, the best of a few runs:
 - the instances of MiniMalloc, files NAME.CAPACITY.csv in the folder MINIMALLOC: as they are, with their rows shuffled,
   and with time reversed; within the capacity of their name; skipped without the folder;
-- random graphs in layers (layered.py beside this), seeds 1 to 5;
+- intervals that fill a memory without a gap (planted.py beside this), seeds 1 to 3;
+- random graphs in layers (layered.py), seeds 1 to 5;
 - models: the embedded one, and those in the folder MODELS (tests/fetch-models), at batch 1 and 512.
 Each plan is checked by `tenon plan --check`. Exit code 1 when one is wrong.
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 from layered import as_csv, layered
+from planted import planted
 
 RUNS = 3
 MODELS = ["SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]
@@ -78,6 +80,15 @@ def minimalloc(tenon, folder):
     print("  all without a capacity: " + ", ".join(f"{ms:.0f} ms {order}".strip() for order, ms in sums.items()))
 
 
+def fillings(tenon):
+    head("Fillings of 1 MiB without a gap")
+    for count in (150, 300, 450):
+        for seed in range(1, 4):
+            rows = planted(count, seed)
+            found, _ = plan(tenon, rows)
+            show(f"seed {seed}", len(rows), found)
+
+
 def graphs(tenon):
     head("Random graphs in layers")
     for count in (1_000, 10_000, 100_000):
@@ -104,6 +115,7 @@ def models(tenon, folder):
 
 def main(tenon, model_folder, minimalloc_folder=None):
     minimalloc(tenon, minimalloc_folder)
+    fillings(tenon)
     graphs(tenon)
     models(tenon, model_folder)
     return 0
