@@ -59,9 +59,9 @@ PY
 }
 
 @test "intervals: a file from another system, without an end, and without an interval" {
-    printf '\xef\xbb\xbf%s\r\na, 0, 2, 64\r\n\r\nb,1,3,64' "$HEADER" >f.csv
+    printf '\xef\xbb\xbf%s\r\na, 0, 2, 64\r\n\r\nb,1,3,64\r\nc,-9223372036854775808,0,8' "$HEADER" >f.csv
     run --separate-stderr tenon plan --intervals f.csv --json
-    [ "$(json 'o["peak"], o["proved_optimal"], sorted(o["offsets"])')" = "(128, True, [0, 64])" ]
+    [ "$(json 'o["peak"], o["proved_optimal"], sorted(o["offsets"])')" = "(128, True, [0, 0, 64])" ]
     rows
     run --separate-stderr tenon plan --intervals f.csv --json --check
     [ "$(json 'o["peak"], o["lower_bound"], o["offsets"]')" = "(0, 0, [])" ]
