@@ -4,8 +4,8 @@
 // transfer (from where it is copied until the segment that needs it begins), as an output, and as
 // an input: those lie in the arena for the whole run. What stays inside one unit gets none.
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
@@ -174,13 +174,6 @@ static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
     return TN_OK;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint32_t place,
                               tni_arena *scratch, tn_error *err)
 {
@@ -189,11 +182,11 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     tni_planned *planned = &compiled->planned[place];
     tni_plan_rules rules = rules_of(lane);
     tni_plan plan;
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = tni_now_ns();
     tn_status status = find_intervals(&l, scratch, err);
     if (status == TN_OK)
         status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
-    planned->planning_ns = now_ns() - begin_ns;
+    planned->planning_ns = tni_now_ns() - begin_ns;
 #ifdef TN_CHECKED
     if (status == TN_OK)
         status = tni_plan_validate(l.intervals, l.count, &rules, &plan, err);
