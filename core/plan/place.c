@@ -268,9 +268,10 @@ static bool is_lowering(const placer *p, const level *l)
 
 static uint64_t limit_below(const placer *p, const level *l)
 {
+    uint64_t best = l->peak < p->peak ? l->peak : p->peak;
     if (p->least > p->sections->bound)
-        return l->peak - 1;
-    return l->peak - (l->peak - p->least + LOWER_PARTS - 1) / LOWER_PARTS;
+        return best - 1;
+    return best - (best - p->least + LOWER_PARTS - 1) / LOWER_PARTS;
 }
 
 static bool search_rounds(placer *p, level *l, uint32_t rounds)
@@ -293,21 +294,25 @@ static bool search_rounds(placer *p, level *l, uint32_t rounds)
     return true;
 }
 
+// With the weights that the rounds have left, another packing each time.
+static bool search_relaxed(placer *p, level *l)
+{
+    uint64_t limit = p->least;
+    if (l->peak <= p->least || is_late(p))
+        return true;
+    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit);
+    if (answer == TNI_PLAN_SEARCH_FOUND)
+        take_found(l);
+    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
+}
+
 static bool search_first(placer *p, level *l)
 {
     l->search = tni_plan_search_create(&p->arena->allocator, l->sections);
     if (!l->search)
         return false;
     tni_plan_search_set_deadline(l->search, p->deadline_ns);
-    if (!search_rounds(p, l, FIRST_ROUNDS))
-        return false;
-    if (l->peak <= p->least || is_late(p))
-        return true;
-    uint64_t limit = p->least;
-    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit);
-    if (answer == TNI_PLAN_SEARCH_FOUND)
-        take_found(l);
-    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
+    return search_rounds(p, l, FIRST_ROUNDS) && search_relaxed(p, l);
 }
 
 static bool begin_level(placer *p, uint32_t number)
@@ -325,6 +330,21 @@ static bool begin_level(placer *p, uint32_t number)
     return true;
 }
 
+// Of few items the whole is searched on. Of many each level in its turn, and for any packing of it
+// that is near: another one may leave more room for what comes around.
+static bool search_on(placer *p, uint32_t level_count)
+{
+    bool has_many = p->sections->item_count > MANY_ITEMS, has_memory = true;
+    for (uint32_t i = 0; has_memory && !is_done(p) && p->steps; i++) {
+        level *l = &p->levels[has_many ? i % level_count : level_count - 1];
+        if (!l->is_whole)
+            l->peak = NO_PEAK;
+        has_memory = search_rounds(p, l, MORE_ROUNDS) && (!has_many || search_relaxed(p, l));
+        spread(p, l);
+    }
+    return has_memory;
+}
+
 static bool place(placer *p)
 {
     uint32_t count = 0;
@@ -332,15 +352,7 @@ static bool place(placer *p)
         if (!begin_level(p, count))
             return false;
     } while (!p->levels[count++].is_whole && !is_done(p));
-    for (uint32_t i = 0; !is_done(p) && p->steps; i++) {
-        level *l = &p->levels[p->sections->item_count > MANY_ITEMS ? i % count : count - 1];
-        if (!search_rounds(p, l, MORE_ROUNDS))
-            return false;
-        spread(p, l);
-        if (!l->is_whole && l->peak <= p->least)
-            l->peak = NO_PEAK;   // another one like it may leave the others more room
-    }
-    return true;
+    return search_on(p, count);
 }
 
 bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_placing *out)
