@@ -9,18 +9,18 @@
 
 enum {
     LEVELS = 3,
-    MORE_URGENT = 2,        // times
-    FIRST_ROUNDS = 3,       // of searching at the bound before the limit is relaxed
-    MORE_ROUNDS = 4,        // of a level before it is another's turn
-    ROUND_STEPS = 3,        // an item of the level, of the first round
-    GROWTH_PARTS = 16,      // of the steps, by which the next turn has more
-    AT_LEAST_ROUNDS = 40,   // all at the bound
-    LOWERING = 4,           // then one of so many is not, and so many times as long
-    LOWER_PARTS = 16,       // of what is between the best and the bound: it tries to save one
-    MOST_STEPS = 60000,     // of all searches that have no deadline
-    MANY_ITEMS = 2048,      // more are still searched by levels when all levels have begun
-    FEW_ITEMS = 512,        // more, without a deadline: a peak near the bound is enough,
-    NEAR_PARTS = 128        // that is above it by at most one of so many parts
+    MORE_URGENT = 2,         // times
+    FIRST_ROUNDS = 3,        // of searching at the bound before the limit is relaxed
+    MORE_ROUNDS = 4,         // of a level before it is another's turn
+    ROUND_STEPS = 3,         // an item of the level, of the first round
+    GROWTH_PARTS = 16,       // of the steps, by which the next turn has more
+    AT_LEAST_ROUNDS = 40,    // all at the bound
+    LOWERING = 4,            // then one of so many is not, and so many times as long
+    LOWER_PARTS = 16,        // of what is between the best and the bound: it tries to save one
+    FEWEST_STEPS = 100000,   // of all searches without a deadline; and two more an item
+    FEW_ITEMS = 512,         // are searched on as a whole; and of more, without a deadline, a peak
+                             // near the bound is enough,
+    NEAR_PARTS = 128         // that is above it by at most one of so many parts
 };
 
 #define NO_PEAK UINT64_MAX   // nothing was placed yet
@@ -53,6 +53,7 @@ typedef struct level {
     uint32_t *items;     // by its own item: the item of all
     uint64_t *offsets;   // by its own item: the best so far
     uint64_t peak;       // of those
+    bool is_spread;      // the others were put around those
     tni_plan_search *search;
     uint32_t round;
     uint64_t round_steps;
@@ -212,14 +213,16 @@ static void take_found(level *l)
     if (peak >= l->peak)
         return;
     l->peak = peak;
+    l->is_spread = false;
     memcpy(l->offsets, found, l->sections->item_count * sizeof *found);
 }
 
 // What the level has as the best of all, with the other items around it.
-static void spread(placer *p, const level *l)
+static void spread(placer *p, level *l)
 {
-    if (l->peak >= p->peak)
+    if (l->peak >= p->peak || l->is_spread)
         return;
+    l->is_spread = true;
     if (l->is_whole) {
         memcpy(p->best, l->offsets, p->sections->item_count * sizeof *p->best);
         p->peak = l->peak;
@@ -276,8 +279,8 @@ static uint64_t limit_below(const placer *p, const level *l)
 
 static bool search_rounds(placer *p, level *l, uint32_t rounds)
 {
-    for (uint32_t end = l->round + rounds; l->round < end && l->peak > p->least && !is_late(p);
-         l->round++) {
+    for (uint32_t end = l->round + rounds;
+         l->round < end && l->peak > p->least && p->steps && !is_late(p); l->round++) {
         bool lowers = is_lowering(p, l);
         uint64_t limit = lowers ? limit_below(p, l) : p->least;
         uint64_t begin = lowers ? LOWERING * l->round_steps : l->round_steps, steps = begin;
@@ -300,19 +303,22 @@ static bool search_relaxed(placer *p, level *l)
     uint64_t limit = p->least;
     if (l->peak <= p->least || is_late(p))
         return true;
-    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit);
+    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit, &p->steps);
     if (answer == TNI_PLAN_SEARCH_FOUND)
         take_found(l);
     return answer != TNI_PLAN_SEARCH_NO_MEMORY;
 }
 
-static bool search_first(placer *p, level *l)
+// One turn of a level; some rounds, and on demand a packing near the bound.
+static bool search_level(placer *p, level *l, uint32_t rounds, bool is_relaxed_after)
 {
-    l->search = tni_plan_search_create(&p->arena->allocator, l->sections);
-    if (!l->search)
-        return false;
-    tni_plan_search_set_deadline(l->search, p->deadline_ns);
-    return search_rounds(p, l, FIRST_ROUNDS) && search_relaxed(p, l);
+    if (!l->search) {
+        l->search = tni_plan_search_create(&p->arena->allocator, l->sections);
+        if (!l->search)
+            return false;
+        tni_plan_search_set_deadline(l->search, p->deadline_ns);
+    }
+    return search_rounds(p, l, rounds) && (!is_relaxed_after || search_relaxed(p, l));
 }
 
 static bool begin_level(placer *p, uint32_t number)
@@ -320,11 +326,11 @@ static bool begin_level(placer *p, uint32_t number)
     level *l = &p->levels[number];
     if (!make_level(p, l, full_percent[number]) || !place_quickly(p, l))
         return false;
-    if (l->peak <= p->enough || is_late(p))
+    if (l->peak <= p->enough || l->peak <= p->least || p->steps == 0 || is_late(p))
         spread(p, l);
-    if (is_done(p) || l->peak <= p->least)
+    if (is_done(p) || l->peak <= p->least || p->steps == 0)
         return true;
-    if (!search_first(p, l))
+    if (!search_level(p, l, FIRST_ROUNDS, true))
         return false;
     spread(p, l);
     return true;
@@ -334,12 +340,12 @@ static bool begin_level(placer *p, uint32_t number)
 // that is near: another one may leave more room for what comes around.
 static bool search_on(placer *p, uint32_t level_count)
 {
-    bool has_many = p->sections->item_count > MANY_ITEMS, has_memory = true;
+    bool has_many = p->sections->item_count > FEW_ITEMS, has_memory = true;
     for (uint32_t i = 0; has_memory && !is_done(p) && p->steps; i++) {
         level *l = &p->levels[has_many ? i % level_count : level_count - 1];
         if (!l->is_whole)
             l->peak = NO_PEAK;
-        has_memory = search_rounds(p, l, MORE_ROUNDS) && (!has_many || search_relaxed(p, l));
+        has_memory = search_level(p, l, MORE_ROUNDS, has_many);
         spread(p, l);
     }
     return has_memory;
@@ -368,7 +374,7 @@ bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_pla
                  .least = sections->bound,
                  .enough = out->enough,
                  .deadline_ns = out->deadline_ns,
-                 .steps = out->deadline_ns ? UINT64_MAX : MOST_STEPS };
+                 .steps = out->deadline_ns ? UINT64_MAX : FEWEST_STEPS + 2 * (uint64_t)count };
     uint64_t near = sections->bound + sections->bound / NEAR_PARTS;
     if (!out->deadline_ns && count > FEW_ITEMS && p.enough < near)
         p.enough = near;

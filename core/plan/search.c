@@ -339,7 +339,8 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
 
 // Where much work went before a raise, the next one is twice as large: the limit is too low for all
 // of a long graph, and few raises must do.
-tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit)
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit,
+                                                   uint64_t *steps)
 {
     if (!rank_items(s, 0))
         return TNI_PLAN_SEARCH_NO_MEMORY;
@@ -350,9 +351,11 @@ tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t 
     uint32_t dead_ends = 0;
     while (s->unplaced) {
         bool is_dead_end;
-        if (is_late(s))
+        uint64_t before = s->work;
+        if (*steps == 0 || is_late(s))
             return TNI_PLAN_SEARCH_GAVE_UP;
         step last = decide(s, &changed, &is_dead_end);
+        *steps -= *steps < s->work - before ? *steps : s->work - before;
         if (last == NO_MEMORY)
             return TNI_PLAN_SEARCH_NO_MEMORY;
         dead_ends += is_dead_end;

@@ -59,9 +59,10 @@ void tni_plan_search_set_deadline(tni_plan_search *search, uint64_t deadline_ns)
 tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t limit, uint32_t round,
                                            uint64_t *steps);
 
-// As above but goes on until it finds something: after some dead ends, or much work, the limit is
-// raised. *limit is then what it ended at. Only a deadline makes it give up.
-tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit);
+// As above, and after some dead ends, or much work, the limit is raised, until something is found.
+// *limit is then what it ended at.
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit,
+                                                   uint64_t *steps);
 
 const uint64_t *
 tni_plan_search_offsets(const tni_plan_search *search);   // by item, of the latest FOUND
