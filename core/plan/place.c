@@ -141,7 +141,9 @@ static void set_urgency(placer *p, const desk *d, pass_kind kind, uint64_t limit
 static uint64_t run_passes(placer *p, const desk *d, const bool *is_fixed, const pass_kind *passes,
                            uint32_t pass_count, uint64_t limit, uint64_t peak, uint64_t *best)
 {
-    for (uint32_t i = 0; i < pass_count && peak > limit && (peak == NO_PEAK || !is_late(p)); i++) {
+    for (uint32_t i = 0; i < pass_count; i++) {
+        if (peak != NO_PEAK && (peak <= limit || is_late(p)))
+            break;
         set_urgency(p, d, passes[i], limit);
         uint64_t own = tni_plan_skyline_run(d->skyline, p->urgency, is_fixed, d->offsets);
         if (own >= peak)

@@ -1,0 +1,173 @@
+// A skyline pass: small cases by hand, what is fixed stays, and nothing overlaps.
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "plan/skyline.h"
+
+enum { MOST = 200 };
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+// Everything by block, not by item, so that cases read as they are written.
+typedef struct given {
+    uint32_t count;
+    tni_block blocks[MOST];   // offset: of those that are fixed
+    bool is_fixed[MOST];
+    float urgency[MOST];
+} given;
+
+// Sets the offsets of the blocks. Returns the highest end.
+static uint64_t run(given *g)
+{
+    tni_arena arena;
+    tni_plan_sections in;
+    tni_arena_init(&arena, NULL);
+    assert_true(tni_plan_sections_make(g->blocks, g->count, &arena, &in));
+    tni_plan_skyline *skyline = tni_plan_skyline_make(&in, &arena);
+    assert_non_null(skyline);
+    bool is_fixed[MOST];
+    float urgency[MOST];
+    uint64_t offsets[MOST];
+    for (uint32_t i = 0; i < in.item_count; i++) {
+        uint32_t block = in.items[i].block;
+        is_fixed[i] = g->is_fixed[block];
+        urgency[i] = g->urgency[block];
+        offsets[i] = g->blocks[block].offset;
+    }
+    uint64_t highest = tni_plan_skyline_run(skyline, urgency, is_fixed, offsets);
+    uint64_t again[MOST];
+    memcpy(again, offsets, in.item_count * sizeof *again);
+    assert_int_equal(tni_plan_skyline_run(skyline, urgency, is_fixed, again), highest);
+    assert_memory_equal(again, offsets, in.item_count * sizeof *again);
+    for (uint32_t i = 0; i < in.item_count; i++)
+        g->blocks[in.items[i].block].offset = offsets[i];
+    tni_arena_finish(&arena);
+    return highest;
+}
+
+static void need_valid(const given *g, uint64_t highest)
+{
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < g->count; i++) {
+        const tni_block *x = &g->blocks[i];
+        found = x->offset + x->bytes > found ? x->offset + x->bytes : found;
+        for (uint32_t j = 0; j < i; j++) {
+            const tni_block *y = &g->blocks[j];
+            bool is_together = x->first <= y->last && y->first <= x->last;
+            bool is_apart = x->offset >= y->offset + y->bytes || y->offset >= x->offset + x->bytes;
+            if (is_together && !is_apart)
+                fail_msg("blocks %u and %u share bytes", j, i);
+        }
+    }
+    assert_int_equal(found, highest);
+}
+
+static void small_cases_come_out_as_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        uint32_t count;
+        tni_block blocks[4];   // a fixed one has an offset here; others have FREE
+        float urgency[4];
+        uint64_t offsets[4];
+    } cases[] = {
+#define FREE UINT64_MAX
+        { "the most urgent lies at the bottom",
+          2,
+          { { 0, 3, 10, FREE }, { 0, 3, 20, FREE } },
+          { 1, 2 },
+          { 20, 0 } },
+        { "beside each other in one valley",
+          3,
+          { { 0, 1, 10, FREE }, { 2, 3, 20, FREE }, { 0, 3, 5, FREE } },
+          { 3, 2, 1 },
+          { 0, 0, 20 } },
+        { "below a fixed one, as high as the room is",
+          2,
+          { { 0, 3, 10, 30 }, { 1, 2, 30, FREE } },
+          { 0, 1 },
+          { 30, 0 } },
+        { "above a fixed one, by one byte too large",
+          2,
+          { { 0, 3, 10, 30 }, { 1, 2, 31, FREE } },
+          { 0, 1 },
+          { 30, 40 } },
+        { "beside a fixed one that its neighbour rests on",
+          3,
+          { { 0, 1, 10, 0 }, { 2, 3, 10, FREE }, { 0, 0, 7, FREE } },
+          { 0, 1, 1 },
+          { 0, 0, 10 } },
+        { "between two fixed ones",
+          3,
+          { { 0, 3, 10, 0 }, { 0, 3, 10, 25 }, { 0, 3, 15, FREE } },
+          { 0, 0, 1 },
+          { 0, 25, 10 } },
+        { "what covers more than the fixed one ends below it too",
+          3,
+          { { 2, 3, 10, 20 }, { 0, 3, 21, FREE }, { 0, 1, 5, FREE } },
+          { 0, 2, 1 },
+          { 20, 30, 0 } },
+    };
+    for (size_t c = 0; c < TN_COUNT_OF(cases); c++) {
+        given g = { .count = cases[c].count };
+        for (uint32_t i = 0; i < g.count; i++) {
+            g.blocks[i] = cases[c].blocks[i];
+            g.is_fixed[i] = g.blocks[i].offset != FREE;
+            g.urgency[i] = cases[c].urgency[i];
+        }
+        need_valid(&g, run(&g));
+        for (uint32_t i = 0; i < g.count; i++)
+            if (g.blocks[i].offset != cases[c].offsets[i])
+                fail_msg("%s: block %u at %" PRIu64 ", not %" PRIu64, cases[c].says, i,
+                         g.blocks[i].offset, cases[c].offsets[i]);
+    }
+}
+
+// Places all, then fixes some of them where they are, or higher, and places the others anew.
+static void what_is_fixed_stays_and_nothing_overlaps(void **state)
+{
+    (void)state;
+    uint32_t seed = 11;
+    for (int round = 0; round < 2000; round++) {
+        given g = { .count = 1 + next_random(&seed) % (round % 20 ? 40 : MOST) };
+        uint32_t steps = 1 + next_random(&seed) % 60, longest = 1 + next_random(&seed) % 30;
+        for (uint32_t i = 0; i < g.count; i++) {
+            uint32_t first = next_random(&seed) % steps;
+            g.blocks[i] = (tni_block){ first, first + next_random(&seed) % longest,
+                                       1 + next_random(&seed) % 8 * 64, 0 };
+            g.urgency[i] = (float)(next_random(&seed) % 10);
+        }
+        need_valid(&g, run(&g));
+        uint64_t lift = next_random(&seed) % 2 * 100, kept[MOST];
+        for (uint32_t i = 0; i < g.count; i++) {
+            g.is_fixed[i] = next_random(&seed) % 4 == 0;
+            g.urgency[i] = (float)(next_random(&seed) % 10);
+            g.blocks[i].offset += lift;
+            kept[i] = g.blocks[i].offset;
+        }
+        need_valid(&g, run(&g));
+        for (uint32_t i = 0; i < g.count; i++)
+            if (g.is_fixed[i])
+                assert_int_equal(g.blocks[i].offset, kept[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_cases_come_out_as_by_hand),
+        cmocka_unit_test(what_is_fixed_stays_and_nothing_overlaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
