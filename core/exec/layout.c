@@ -189,7 +189,7 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     planned->planning_ns = tni_now_ns() - begin_ns;
 #ifdef TN_CHECKED
     if (status == TN_OK)
-        status = tni_plan_validate(l.intervals, l.count, &rules, &plan, err);
+        status = tni_plan_validate(l.intervals, l.count, &rules, &plan, scratch, err);
 #endif
     if (status != TN_OK)
         return status;

@@ -303,7 +303,8 @@ static tn_status check_plan(const tn_session *session, uint32_t graph, uint32_t 
     if (status == TN_OK) {
         tni_plan plan = l.compiled->planned[place].plan;
         plan.offsets = l.offsets;
-        status = tni_plan_validate(l.lane.intervals, l.lane.count, &l.lane.rules, &plan, &fault);
+        status = tni_plan_validate(l.lane.intervals, l.lane.count, &l.lane.rules, &plan, &l.arena,
+                                   &fault);
     }
     finish(&l);
     return status == TN_OK ? TN_OK

@@ -247,7 +247,7 @@ static tn_status validate(problem *p, const uint64_t *offsets, const tn_plan_res
                             .bound_bytes = said->lower_bound_bytes,
                             .unshared_bytes = said->unshared_bytes };
     tn_error fault = { 0 };
-    tn_status status = tni_plan_validate(p->intervals, p->count, &rules, &plan, &fault);
+    tn_status status = tni_plan_validate(p->intervals, p->count, &rules, &plan, &p->arena, &fault);
     if (status == TN_E_INTERNAL)
         status = TN_E_DATA;
     return status == TN_OK ? status : tni_fail(err, status, "%s", fault.text);

@@ -57,9 +57,46 @@ static bool place(tni_block *blocks, uint32_t count, const tni_plan_rules *rules
     return true;
 }
 
+// Under rules that the search does not know. The bound is set, and place() may have been here
+// before.
+static tn_status place_with_rules(tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                                  tni_arena *arena, tni_plan *plan, tn_error *err)
+{
+    tni_plan_sections sections;
+    if (!tni_plan_sections_make(blocks, count, arena, &sections))
+        return tni_fail_memory(err, "a memory plan", (uint64_t)count * sizeof *blocks);
+    plan->bound_bytes = sections.bound;
+    if (rules->ends && !tni_plan_order_bound(blocks, count, rules, arena, &plan->bound_bytes))
+        return tni_fail_memory(err, "a memory plan", (uint64_t)count * sizeof *blocks);
+    for (uint32_t b = 0; rules->pinned && b < count; b++)
+        if (rules->pinned[b] != TNI_NOT_PINNED &&
+            rules->pinned[b] + blocks[b].bytes > plan->bound_bytes)
+            plan->bound_bytes = rules->pinned[b] + blocks[b].bytes;
+    return tni_plan_place_constrained(blocks, count, rules, plan->bound_bytes, arena,
+                                      &plan->peak_bytes, err);
+}
+
+static tn_status place_as_ruled(tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                                tni_arena *arena, tni_plan *plan, tn_error *err)
+{
+    uint64_t chunk = rules->rules->chunk_bytes;
+    if (!rules->pinned && !rules->ends) {
+        if (!place(blocks, count, rules->rules, arena, plan))
+            return tni_fail_memory(err, "a memory plan", (uint64_t)count * sizeof *blocks);
+        if (chunk == 0 || plan->peak_bytes <= chunk)   // in one chunk
+            return TN_OK;
+    }
+    return place_with_rules(blocks, count, rules, arena, plan, err);
+}
+
 tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
                         tni_arena *arena, tni_plan *out_plan, tn_error *err)
 {
+    tni_plan plan = { 0 };
+    tn_status status = tni_plan_check_rules(intervals, count, rules, &plan.refused, err);
+    *out_plan = plan;
+    if (status != TN_OK)
+        return status;
     tni_block *blocks = tni_arena_take_array(arena, count, sizeof *blocks);
     uint32_t *block_of = tni_arena_take_array(arena, count, sizeof *block_of);
     uint64_t *offsets = tni_arena_take_array(arena, count, sizeof *offsets);
@@ -67,13 +104,18 @@ tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni
         return tni_fail_memory(err, "a memory plan",
                                (uint64_t)count * (sizeof *blocks + sizeof *offsets));
     uint32_t block_count;
-    tni_plan plan = { .offsets = offsets };
+    tni_block_rules block_rules;
+    plan.offsets = offsets;
     if (!make_blocks(intervals, count, rules->alignment, blocks, block_of, offsets, &block_count,
                      &plan.unshared_bytes))
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "the values of this graph together exceed 2^64 bytes");
-    if (!place(blocks, block_count, rules, arena, &plan))
-        return tni_fail_memory(err, "a memory plan", (uint64_t)block_count * sizeof *blocks);
+    status = tni_plan_block_rules_make(count, rules, block_of, block_count, arena, &block_rules,
+                                       err);
+    if (status == TN_OK)
+        status = place_as_ruled(blocks, block_count, &block_rules, arena, &plan, err);
+    if (status != TN_OK)
+        return status;
     for (uint32_t i = 0; i < count; i++)
         offsets[i] += blocks[block_of[i]].offset;
     for (uint32_t i = 0; i < block_count; i++)

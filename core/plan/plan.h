@@ -25,10 +25,13 @@ typedef struct tni_plan {
     uint64_t *offsets;   // one an interval
     uint64_t peak_bytes;
     uint64_t bound_bytes;    // largest sum of live bytes, or the highest end of what is pinned: no
-                             // plan of these intervals is smaller
+                             // plan of these intervals is smaller. Under an order: largest sum of
+                             // bytes no two of which may be shared (order_bound.c)
     uint64_t blocks_bytes;   // sum of all where those in place of others count once
     uint64_t unshared_bytes;   // sum of all: what a plan without reuse needs
     bool is_optimal;           // the peak is the bound, or everything below it was ruled out
+    uint32_t refused;          // after TN_E_DEVICE_MEMORY: the interval larger than a chunk, or
+                               // TNP_NONE; its caller knows the name
 } tni_plan;
 
 // --------------------------------------------------------------------------------------- lifetimes
@@ -62,16 +65,34 @@ typedef struct tni_pin {
     uint64_t offset;
 } tni_pin;
 
-// Steps that do not run one after the other: each belongs to a track, whose steps run in order, and
-// tracks wait for each other where `done` says so. Step x happens before step y when
-// x < done[y][track of x].
+// Steps that do not run one after the other. Each belongs to a track, whose steps run in order, and
+// a step may wait for steps of other tracks. Their numbers are one order in which they may run:
+// what a step waits for has a lower number.
+//
+//   track 0   0 ──► 1 ──────► 4          step 4 waits for 3
+//   track 1         2 ──► 3 ──┘          done[4] = { 2, 4 },  done[3] = { 0, 3 }
+//
+// An interval is over before step y when for every track ends <= done[y]. Two intervals may share
+// bytes when one of them is over before the first step of the other: in every order of execution.
+// `first` is then a step that all other steps that touch the interval come after, and `last` + 1
+// the largest of its ends. An end of step_count on any track: over before nothing.
 typedef struct tni_plan_order {
     uint32_t step_count, track_count;
     const uint32_t *track;   // by step
     const uint32_t *done;    // [step][track]: one past the latest step of the track that has ended
-                             // when this step begins; 0 = none
+                             // when this step begins; 0 = none. tni_plan_order_done makes it
     const uint32_t *ends;    // [interval][track]: one past its last step on that track; 0 = none
 } tni_plan_order;
+
+typedef struct tni_plan_wait {
+    uint32_t step, waits_for;   // another step, which has ended when the first one begins
+} tni_plan_wait;
+
+// Makes `done`, from `arena`. steps x tracks. Errors: TN_E_HOST_MEMORY; TN_E_ARG when a step waits
+// for itself or a later one, or a number is not below its count.
+tn_status tni_plan_order_done(uint32_t step_count, uint32_t track_count, const uint32_t *track,
+                              const tni_plan_wait *waits, uint32_t wait_count, tni_arena *arena,
+                              const uint32_t **out_done, tn_error *err);
 
 // What a plan must keep to. All fields but alignment may be 0.
 typedef struct tni_plan_rules {
@@ -87,13 +108,15 @@ typedef struct tni_plan_rules {
 
 // Arrays of the plan come from `arena`. Deterministic where the time limit is 0. A peak above the
 // capacity is no error. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes wrap, or an
-// interval is larger than a chunk; TN_E_ARG when what is pinned overlaps or is not aligned.
+// interval is larger than a chunk (out_plan->refused); TN_E_ARG when rules contradict each other or
+// the intervals, as pins that overlap.
 tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
                         tni_arena *arena, tni_plan *out_plan, tn_error *err);
 
 // Independent of the above: TN_E_INTERNAL names the two intervals that clash, or what else is
-// wrong.
+// wrong. TN_E_HOST_MEMORY when `scratch` has none.
 tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count,
-                            const tni_plan_rules *rules, const tni_plan *plan, tn_error *err);
+                            const tni_plan_rules *rules, const tni_plan *plan, tni_arena *scratch,
+                            tn_error *err);
 
 #endif

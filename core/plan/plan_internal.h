@@ -11,8 +11,64 @@ typedef struct tni_block {
     uint64_t offset;
 } tni_block;
 
-// Sets the offsets: largest first, each at the lowest offset where it fits. Quadratic. false: out
-// of memory.
-bool tni_plan_place_greedy(tni_block *blocks, uint32_t count, tni_arena *arena, uint64_t *out_peak);
+// ----------------------------------------------------------------------------------- with rules
+
+#define TNI_NOT_PINNED UINT64_MAX
+
+// What the rules say of blocks.
+typedef struct tni_block_rules {
+    const tni_plan_rules *rules;
+    uint64_t *pinned;   // by block: its offset, or TNI_NOT_PINNED; NULL = none is pinned
+    uint32_t *ends;     // [block][track], as tni_plan_order's; NULL without an order
+} tni_block_rules;
+
+// TN_E_DEVICE_MEMORY and the interval (else TNP_NONE) when it is larger than a chunk; TN_E_ARG when
+// rules contradict each other or the intervals.
+tn_status tni_plan_check_rules(const tni_interval *intervals, uint32_t count,
+                               const tni_plan_rules *rules, uint32_t *out_refused, tn_error *err);
+
+// TN_E_HOST_MEMORY; TN_E_ARG when an interval is pinned twice.
+tn_status tni_plan_block_rules_make(uint32_t count, const tni_plan_rules *rules,
+                                    const uint32_t *block_of, uint32_t block_count,
+                                    tni_arena *arena, tni_block_rules *out, tn_error *err);
+
+// Whether the bytes of one interval or block may be given to what begins at a step: all of these
+// ends are over by then.
+static inline bool tni_plan_is_over(const tni_plan_order *order, const uint32_t *ends,
+                                    uint32_t step)
+{
+    const uint32_t *done = order->done + (size_t)step * order->track_count;
+    for (uint32_t t = 0; t < order->track_count; t++)
+        if (ends[t] > done[t])
+            return false;
+    return true;
+}
+
+// The steps of an order, track by track.
+typedef struct tni_tracks {
+    uint32_t *steps;
+    uint32_t *begin;   // by track, and one more: where its steps begin
+} tni_tracks;
+
+// false: out of memory.
+bool tni_plan_tracks_make(const tni_plan_order *order, tni_arena *arena, tni_tracks *out);
+
+// Where in tracks->steps the first step of the track is before which these ends are over; the end
+// of the track when there is none. Those after it come later still.
+uint32_t tni_plan_first_over(const tni_plan_order *order, const tni_tracks *tracks,
+                             const uint32_t *ends, uint32_t track);
+
+// Raises *bound, a smaller one, to the largest sum of bytes no two of which may be shared; leaves
+// it when that takes too many steps to find. false: out of memory.
+bool tni_plan_order_bound(const tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                          tni_arena *arena, uint64_t *bound);
+
+// Sets the offsets of all blocks, by several orders of placing and then by moving what does not fit
+// forward, until the peak is `bound` or rules->capacity, or the steps or the time are used up.
+// TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when an end exceeds 2^64; TN_E_ARG when pinned blocks that
+// may live together overlap.
+tn_status tni_plan_place_constrained(tni_block *blocks, uint32_t count,
+                                     const tni_block_rules *rules, uint64_t bound, tni_arena *arena,
+                                     uint64_t *out_peak, tn_error *err);
 
 #endif

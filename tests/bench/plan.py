@@ -82,11 +82,12 @@ def minimalloc(tenon, folder):
 
 def fillings(tenon):
     head("Fillings of 1 MiB without a gap")
-    for count in (150, 300, 450):
-        for seed in range(1, 4):
-            rows = planted(count, seed)
-            found, _ = plan(tenon, rows)
-            show(f"seed {seed}", len(rows), found)
+    for kind in ("cut", "pinwheel", "bricks"):
+        for count in (150, 300, 450):
+            for seed in range(1, 4):
+                rows = planted(kind, count, seed)
+                found, _ = plan(tenon, rows)
+                show(f"{kind} seed {seed}", len(rows), found)
 
 
 def graphs(tenon):

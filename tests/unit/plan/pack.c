@@ -61,7 +61,7 @@ static uint64_t pack(const char *says, const tni_interval *in, uint32_t count, u
     tn_error err = { 0 };
     tni_plan_rules rules = { .alignment = alignment };
     if (tni_plan_pack(in, count, &rules, &arena, &plan, &err) != TN_OK ||
-        tni_plan_validate(in, count, &rules, &plan, &err) != TN_OK)
+        tni_plan_validate(in, count, &rules, &plan, &arena, &err) != TN_OK)
         fail_msg("%s: %s", says, err.text);
     uint64_t bound = counted_bound(in, count, alignment), sum = 0;
     for (uint32_t i = 0; i < count; i++)

@@ -1,0 +1,143 @@
+// rules.c: whether rules can be kept at all, and what they say of blocks instead of intervals.
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/integer.h"
+#include "plan/plan_internal.h"
+
+static tn_status check_chunks(const tni_interval *intervals, uint32_t count,
+                              const tni_plan_rules *rules, uint32_t *out_refused, tn_error *err)
+{
+    if (rules->chunk_bytes % rules->alignment)
+        return tni_fail(err, TN_E_ARG,
+                        "plan: chunks of %" PRIu64
+                        " bytes are no multiple of the alignment %" PRIu64,
+                        rules->chunk_bytes, rules->alignment);
+    for (uint32_t i = 0; rules->chunk_bytes && i < count; i++) {
+        if (intervals[i].bytes <= rules->chunk_bytes)
+            continue;
+        *out_refused = i;
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "%" PRIu64 " bytes in one piece, and the largest allocation is %" PRIu64,
+                        intervals[i].bytes, rules->chunk_bytes);
+    }
+    return TN_OK;
+}
+
+static tn_status check_pins(const tni_interval *intervals, uint32_t count,
+                            const tni_plan_rules *rules, tn_error *err)
+{
+    for (uint32_t p = 0; p < rules->pin_count; p++) {
+        const tni_pin *pin = &rules->pins[p];
+        uint64_t end;
+        if (pin->interval >= count)
+            return tni_fail(err, TN_E_ARG, "plan: interval %u is pinned, of %u", pin->interval,
+                            count);
+        const tni_interval *interval = &intervals[pin->interval];
+        if (interval->in_place_of != TNP_NONE)
+            return tni_fail(err, TN_E_ARG,
+                            "plan: interval %u is pinned and takes the place of another",
+                            pin->interval);
+        if (pin->offset % rules->alignment)
+            return tni_fail(err, TN_E_ARG,
+                            "plan: interval %u is pinned at %" PRIu64 ", no multiple of %" PRIu64,
+                            pin->interval, pin->offset, rules->alignment);
+        if (!tni_add_u64(pin->offset, interval->bytes, &end) ||
+            !tni_align_u64(end, rules->alignment, &end))
+            return tni_fail(err, TN_E_DEVICE_MEMORY,
+                            "plan: interval %u is pinned at %" PRIu64 ", and its end exceeds 2^64",
+                            pin->interval, pin->offset);
+        if (rules->chunk_bytes && interval->bytes &&
+            interval->bytes > rules->chunk_bytes - pin->offset % rules->chunk_bytes)
+            return tni_fail(err, TN_E_ARG,
+                            "plan: interval %u is pinned at %" PRIu64 ", across two chunks",
+                            pin->interval, pin->offset);
+    }
+    return TN_OK;
+}
+
+static tn_status check_order(const tni_interval *intervals, uint32_t count,
+                             const tni_plan_order *order, tn_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const tni_interval *x = &intervals[i];
+        const uint32_t *ends = order->ends + (size_t)i * order->track_count;
+        uint32_t latest = 0;
+        for (uint32_t t = 0; t < order->track_count; t++)
+            latest = ends[t] > latest ? ends[t] : latest;
+        if (x->first >= order->step_count || latest > order->step_count ||
+            ends[order->track[x->first]] <= x->first || x->last != latest - 1)
+            return tni_fail(err, TN_E_ARG,
+                            "plan: interval %u lives from step %u to %u of %u, and its ends on the "
+                            "tracks say otherwise",
+                            i, x->first, x->last, order->step_count);
+        if (x->in_place_of == TNP_NONE)
+            continue;
+        // All other uses of the old one have ended when the taker begins.
+        const uint32_t *old = order->ends + (size_t)x->in_place_of * order->track_count;
+        const uint32_t *done = order->done + (size_t)x->first * order->track_count;
+        for (uint32_t t = 0; t < order->track_count; t++) {
+            bool is_own = t == order->track[x->first] && old[t] == x->first + 1;
+            if (old[t] > done[t] && !is_own)
+                return tni_fail(
+                    err, TN_E_ARG,
+                    "plan: interval %u takes the place of %u, which may still be in use", i,
+                    x->in_place_of);
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tni_plan_check_rules(const tni_interval *intervals, uint32_t count,
+                               const tni_plan_rules *rules, uint32_t *out_refused, tn_error *err)
+{
+    *out_refused = TNP_NONE;
+    if (!tni_is_power_of_two(rules->alignment))
+        return tni_fail(err, TN_E_ARG, "plan: an alignment of %" PRIu64 " is no power of two",
+                        rules->alignment);
+    tn_status status = check_chunks(intervals, count, rules, out_refused, err);
+    if (status == TN_OK)
+        status = check_pins(intervals, count, rules, err);
+    if (status == TN_OK && rules->order)
+        status = check_order(intervals, count, rules->order, err);
+    return status;
+}
+
+static tn_status pin_blocks(const tni_plan_rules *rules, const uint32_t *block_of,
+                            uint32_t block_count, uint64_t *pinned, tn_error *err)
+{
+    for (uint32_t b = 0; b < block_count; b++)
+        pinned[b] = TNI_NOT_PINNED;
+    for (uint32_t p = 0; p < rules->pin_count; p++) {
+        const tni_pin *pin = &rules->pins[p];
+        uint64_t *own = &pinned[block_of[pin->interval]];
+        if (*own != TNI_NOT_PINNED && *own != pin->offset)
+            return tni_fail(err, TN_E_ARG,
+                            "plan: interval %u is pinned at %" PRIu64 " and at %" PRIu64,
+                            pin->interval, *own, pin->offset);
+        *own = pin->offset;
+    }
+    return TN_OK;
+}
+
+tn_status tni_plan_block_rules_make(uint32_t count, const tni_plan_rules *rules,
+                                    const uint32_t *block_of, uint32_t block_count,
+                                    tni_arena *arena, tni_block_rules *out, tn_error *err)
+{
+    uint32_t tracks = rules->order ? rules->order->track_count : 0;
+    size_t cells = (size_t)block_count * tracks;
+    *out = (tni_block_rules){ .rules = rules };
+    if (rules->pin_count)
+        out->pinned = tni_arena_take_array(arena, block_count, sizeof *out->pinned);
+    if (rules->order)
+        out->ends = tni_arena_take_array(arena, cells, sizeof *out->ends);
+    if ((rules->pin_count && !out->pinned) || (rules->order && !out->ends))
+        return tni_fail_memory(err, "a memory plan", (uint64_t)cells * sizeof *out->ends);
+    for (uint32_t i = 0; rules->order && i < count; i++) {
+        uint32_t *ends = out->ends + (size_t)block_of[i] * tracks;
+        const uint32_t *own = rules->order->ends + (size_t)i * tracks;
+        for (uint32_t t = 0; t < tracks; t++)
+            ends[t] = own[t] > ends[t] ? own[t] : ends[t];
+    }
+    return out->pinned ? pin_blocks(rules, block_of, block_count, out->pinned, err) : TN_OK;
+}
