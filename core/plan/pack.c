@@ -72,8 +72,10 @@ static tn_status place_with_rules(tni_block *blocks, uint32_t count, const tni_b
         if (rules->pinned[b] != TNI_NOT_PINNED &&
             rules->pinned[b] + blocks[b].bytes > plan->bound_bytes)
             plan->bound_bytes = rules->pinned[b] + blocks[b].bytes;
-    return tni_plan_place_constrained(blocks, count, rules, plan->bound_bytes, arena,
-                                      &plan->peak_bytes, err);
+    tn_status status = tni_plan_place_constrained(blocks, count, rules, plan->bound_bytes, arena,
+                                                  &plan->peak_bytes, err);
+    plan->is_optimal = plan->peak_bytes == plan->bound_bytes;
+    return status;
 }
 
 static tn_status place_as_ruled(tni_block *blocks, uint32_t count, const tni_block_rules *rules,

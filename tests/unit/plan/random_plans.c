@@ -235,7 +235,8 @@ static void check_bound(const problem *p, const tni_plan *plan)
         fail_msg("seed %u: a bound of %" PRIu64 ", counted %" PRIu64, p->seed, plan->bound_bytes,
                  bound);
     assert_true(plan->peak_bytes >= plan->bound_bytes);
-    assert_int_equal(plan->is_optimal, plan->peak_bytes == plan->bound_bytes);
+    if (plan->peak_bytes == plan->bound_bytes)
+        assert_true(plan->is_optimal);
 }
 
 static void check_pairs(const problem *p, const tni_plan *plan, uint32_t seed)
