@@ -1,7 +1,9 @@
 // exec_internal.h: the inside of a tn_session, shared by the files of this folder only.
 //
 //   session.c   create (the phases in order), destroy, memory report
+//   graphs.c    the table of graphs; one added to a session that is there, one dropped
 //     lane.c      one device of the session: queue, semaphore, buffers
+//     queues.c    which lanes need a queue, and how large a one
 //     schedule.c  which node runs where, and with it the states
 //     layout.c    from a schedule to intervals and offsets in each lane's arena
 //     states.c    states, one buffer each, shared by all graphs
@@ -21,6 +23,12 @@
 
 #define TNI_NO_OFFSET UINT64_MAX
 
+// A part of an arena.
+typedef struct tni_chunk {
+    tnp_buffer *buffer;
+    void *map;   // NULL when the host cannot read it
+} tni_chunk;
+
 // One device of the session. Its place in the schedules is its index.
 typedef struct tni_lane {
     tn_device *device;
@@ -28,11 +36,17 @@ typedef struct tni_lane {
     tnp_device *opened;
     tnp_memory_info memory;   // of memory 0: arenas, states, copied weights
     tnp_queue *queue;
+    uint64_t update_bytes;   // what the queue takes with one submit
+    uint32_t updates;
     tnp_semaphore *semaphore;   // signalled by each piece of work
     uint64_t signal;            // value of the last one submitted
-    tnp_buffer *arena;          // NULL when nothing lives here within a run
-    void *arena_map;            // NULL when the host cannot read it
-    uint64_t arena_bytes, bound_bytes, unshared_bytes;
+    // The arena: offsets [k * chunk_bytes, (k + 1) * chunk_bytes) are chunk k, a buffer of its own,
+    // the last one as large as it has to be. Nothing lies in two chunks.
+    uint64_t chunk_bytes;   // 0: a buffer may have any size, there is one
+    uint32_t chunk_count;   // 0: nothing lives here within a run
+    tni_chunk *chunks;
+    uint64_t arena_bytes;
+    tni_plan plan;   // without offsets: the one that the arena is sized for
 } tni_lane;
 
 typedef struct tni_state {
@@ -41,7 +55,8 @@ typedef struct tni_state {
     int64_t dims[TN_MAX_DIMS];
     uint64_t bytes;
     uint32_t rank;
-    uint32_t place;   // TNP_NONE: no node touches it
+    uint32_t place;    // TNP_NONE: no node touches it, or not known yet
+    uint64_t may_be;   // places that suit all graphs, a bit each
     tnp_buffer *buffer;
     void *map;    // NULL when the host cannot read it
     void *host;   // the host's bytes that buffer was imported from, to be freed; else NULL
@@ -55,8 +70,9 @@ typedef struct tni_resident {
     uint64_t bytes;     // of data, or of the pack
     tn_dtype dtype;     // of the value that a pack was made of, as are dims and strides
     int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
-    bool is_mapped;   // read where the application has it
-    tnp_buffer *buffer;
+    tnp_buffer *buffer;   // NULL: this entry is free
+    uint32_t uses;        // by graphs, each as often as it asks; with the last one it goes
+    bool is_mapped;       // read where the application has it
 } tni_resident;
 
 typedef struct tni_program {   // one segment
@@ -77,8 +93,13 @@ typedef struct tni_planned {
 } tni_planned;
 
 typedef struct tni_compiled {   // one graph
+    tni_arena arena;            // its tables
+    uint32_t number;            // what the application calls it by
+    uint64_t fingerprint;       // of the application's graph, which all of this is made for
     const tn_graph
         *graph;   // the application's, or the schedule's own; handles mean the same in both
+    bool is_asked;
+    tni_answers answers;   // when it is asked: until the schedule takes them over
     tni_schedule schedule;
     uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;              // [place][unit] likewise
@@ -88,29 +109,41 @@ typedef struct tni_compiled {   // one graph
     unsigned char **staging;         // by storage: host bytes of an input, or NULL
     unsigned char *transfer_bytes;   // host bytes, as large as the largest transfer
     tni_program *programs;           // one a segment
+    uint32_t use_count, use_capacity;
+    uint32_t *uses;   // residents, each as often as it was asked for
 } tni_compiled;
 
 struct tn_session {
     tn_runtime *runtime;
-    tni_arena arena;   // all tables
-    uint32_t lane_count, graph_count, state_count;
+    tni_arena arena;   // all tables but those of one graph
+    uint32_t lane_count, graph_count, graph_capacity, state_count;
     tni_lane *lanes;
-    tni_compiled *graphs;
+    tn_device **devices;     // of the lanes
+    tni_compiled **graphs;   // by number, ascending
     tni_state *states;
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
-    uint32_t last_graph;   // the one whose outputs are in the arenas; TNP_NONE
-    uint64_t run;          // number of the run at hand, for spans
+    bool is_reserved;       // arenas and states are there: a graph that is added has to fit
+    uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
+    uint32_t next_number;   // of a graph
+    uint32_t last_graph;    // the one whose outputs are in the arenas; TNP_NONE
+    uint64_t run;           // number of the run at hand, for spans
 };
 
 // ------------------------------------------------------------------------------------------ lane.c
 
 tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err);
-// pending work of a run, the most that one submit carries.
+// update_bytes, updates: the most that one submit carries. A queue that is there and takes less is
+// replaced; nothing may be running on it.
 tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
                               tn_error *err);
 void tni_lane_close(tni_lane *lane);   // also half made
+
+// The buffers of the arena, of arena_bytes. tables: for the list of them.
+tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *err);
+// The chunk that an offset in the arena lies in; *offset becomes that within the chunk.
+const tni_chunk *tni_lane_chunk(const tni_lane *lane, uint64_t *offset);
 
 // A buffer of memory 0. out_map: NULL when the host cannot read it. what: for the message.
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
@@ -134,17 +167,32 @@ tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status statu
 
 // ------------------------------------------------------------------------------------------ phases
 
-tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs, tn_error *err);
+// A graph of the session, without its phases yet; NULL and an error when there is no memory.
+tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_error *err);
+void tni_graphs_remove(tn_session *session, uint32_t at);   // at: in session->graphs
+// *out_at: in session->graphs. Errors: TN_E_ARG, what: the call.
+tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char *what,
+                          uint32_t *out_at, tn_error *err);
+
+// Every lane that has work gets a queue that takes what the graphs of the session submit.
+tn_status tni_queues_make(tn_session *session, tn_error *err);
+
+// Room for the states of all graphs; then the states of one, which must be there already when the
+// session is reserved.
+tn_status tni_states_make_table(tn_session *session, tn_error *err);
+tn_status tni_states_collect(tn_session *session, tni_compiled *compiled, tn_error *err);
 tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
 // Zeros from byte `from` of a state to its end.
 tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
 void tni_states_release(tn_session *session);
 
+// Asks about all graphs, where they share states on several devices, so that each state comes to
+// where all of them can run.
+tn_status tni_session_agree(tn_session *session, tn_error *err);
 // Sets compiled->schedule, and compiled->graph to the one that was scheduled. States that were free
 // are then where the graph uses them.
-tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled,
-                               tn_device *const *devices, tn_error *err);
+tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 
@@ -162,12 +210,13 @@ typedef struct tni_lane_intervals {
 tn_status tni_layout_again(const tn_session *session, const tni_compiled *compiled, uint32_t place,
                            tni_arena *scratch, tni_lane_intervals *out, tn_error *err);
 
-// The buffer of a constant on a lane, made when it is first asked for.
-tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph,
+// The buffer of a constant on a lane, made when it is first asked for. It stays as long as a graph
+// that asked for it.
+tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
-tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph,
+tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err);
-void tni_weights_release(tn_session *session);
+void tni_weights_release(tn_session *session, tni_compiled *compiled);
 
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err);
 void tni_programs_release(tn_session *session, tni_compiled *compiled);

@@ -131,12 +131,12 @@ static void say_decomposed(const tn_session *session, const tni_schedule *schedu
             say_decomposed_like(session, schedule, n, sink);
 }
 
-static void say_graph(const tn_session *session, uint32_t index, const tn_sink *sink)
+static void say_graph(const tn_session *session, const tni_compiled *compiled, const tn_sink *sink)
 {
-    const tni_schedule *schedule = &session->graphs[index].schedule;
+    const tni_schedule *schedule = &compiled->schedule;
     const tn_graph *graph = schedule->graph;
     char text[160];
-    tni_say(sink, "graph %u", index);
+    tni_say(sink, "graph %u", compiled->number);
     for (uint32_t v = 0; v < graph->value_count; v++)
         if (graph->values[v].source == TNI_INPUT) {
             tni_say(sink, ", %s %s", graph->values[v].name,
@@ -167,8 +167,8 @@ static void say_memory(const tn_session *session, uint32_t place, const tn_sink 
     tni_say(sink,
             "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
             "), %u states of %" PRIu64 " bytes together\n",
-            lane->device->name, lane->arena_bytes, lane->bound_bytes, lane->unshared_bytes, states,
-            state_bytes);
+            lane->device->name, lane->arena_bytes, lane->plan.bound_bytes,
+            lane->plan.unshared_bytes, states, state_bytes);
 }
 
 void tn_session_explain(const tn_session *session, const tn_sink *sink)
@@ -176,7 +176,7 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
     if (!session)
         return;
     for (uint32_t g = 0; g < session->graph_count; g++)
-        say_graph(session, g, sink);
+        say_graph(session, session->graphs[g], sink);
     for (uint32_t i = 0; i < session->lane_count; i++)
         say_memory(session, i, sink);
     tni_say(sink, "weights: %" PRIu64 " bytes where the application has them, %" PRIu64 " copied\n",

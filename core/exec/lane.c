@@ -45,12 +45,20 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
     if (status != TN_OK)
         return status;
     *lane = (tni_lane){ .device = device, .table = device->table, .opened = device->opened };
-    return tni_device_memory(device, 0, &lane->memory, err);
+    status = tni_device_memory(device, 0, &lane->memory, err);
+    uint64_t alignment = lane->memory.alignment_bytes, most = lane->memory.max_buffer_bytes;
+    if (status == TN_OK && most)   // below the alignment: the allocation will be refused
+        lane->chunk_bytes = most < alignment ? alignment : most / alignment * alignment;
+    return status;
 }
 
 tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
                               tn_error *err)
 {
+    if (lane->queue && update_bytes <= lane->update_bytes && updates <= lane->updates)
+        return TN_OK;
+    update_bytes = update_bytes > lane->update_bytes ? update_bytes : lane->update_bytes;
+    updates = updates > lane->updates ? updates : lane->updates;
     tnp_error plugin_error = tni_plugin_error();
     tnp_queue_options how = { .size = sizeof how,
                               .kind = TNP_QUEUE_COMPUTE,
@@ -64,8 +72,12 @@ tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t up
     tn_status status = tni_lane_made(lane, "queue_create", answer, made, &plugin_error, err);
     if (status != TN_OK)
         return status;
+    if (lane->queue)
+        lane->table->queue_destroy(lane->queue);
     lane->queue = made;
-    return make_semaphore(lane, err);
+    lane->update_bytes = update_bytes;
+    lane->updates = updates;
+    return lane->semaphore ? TN_OK : make_semaphore(lane, err);
 }
 
 void tni_lane_close(tni_lane *lane)
@@ -74,8 +86,9 @@ void tni_lane_close(tni_lane *lane)
         lane->table->queue_destroy(lane->queue);
     if (lane->semaphore)
         lane->table->semaphore_destroy(lane->semaphore);
-    if (lane->arena)
-        lane->table->buffer_free(lane->arena);
+    for (uint32_t i = 0; i < lane->chunk_count; i++)
+        if (lane->chunks[i].buffer)
+            lane->table->buffer_free(lane->chunks[i].buffer);
     *lane = (tni_lane){ 0 };
 }
 
@@ -107,6 +120,36 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
         lane->table->buffer_map(made, &map, &plugin_error) == TNP_OK)
         *out_map = map;   // without a map copies do as well
     return TN_OK;
+}
+
+tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *err)
+{
+    uint64_t chunk = lane->chunk_bytes ? lane->chunk_bytes : lane->arena_bytes;
+    if (lane->arena_bytes == 0)
+        return TN_OK;
+    uint64_t count = lane->arena_bytes / chunk + (lane->arena_bytes % chunk != 0);
+    if (count < UINT32_MAX)
+        lane->chunks = tni_arena_take_array(tables, count, sizeof *lane->chunks);
+    if (!lane->chunks)
+        return tni_fail_memory(err, "the list of an arena's buffers", count * sizeof(tni_chunk));
+    tn_status status = TN_OK;
+    for (uint64_t at = 0; at < lane->arena_bytes && status == TN_OK; at += chunk) {
+        uint64_t left = lane->arena_bytes - at;
+        tni_chunk *made = &lane->chunks[lane->chunk_count];
+        status = tni_lane_allocate(lane, left < chunk ? left : chunk, "the arena", &made->buffer,
+                                   &made->map, err);
+        lane->chunk_count += status == TN_OK;
+    }
+    return status;
+}
+
+const tni_chunk *tni_lane_chunk(const tni_lane *lane, uint64_t *offset)
+{
+    if (!lane->chunk_bytes)
+        return &lane->chunks[0];
+    const tni_chunk *chunk = &lane->chunks[*offset / lane->chunk_bytes];
+    *offset %= lane->chunk_bytes;
+    return chunk;
 }
 
 bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,

@@ -3,6 +3,7 @@
 // A storage gets bytes on each lane whose nodes touch it. Longer than its own nodes it lives for a
 // transfer (from where it is copied until the segment that needs it begins), as an output, and as
 // an input: those lie in the arena for the whole run. What stays inside one unit gets none.
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -159,9 +160,40 @@ static void keep_offsets(const layout *l, const tni_plan *plan, uint64_t *by_sto
         by_unit[u] = l->scratch_of[u] == TNP_NONE ? TNI_NO_OFFSET : plan->offsets[l->scratch_of[u]];
 }
 
-static tni_plan_rules rules_of(const tni_lane *lane)
+static tn_status fail_too_large(const layout *l, const char *kind, const char *name, uint64_t bytes,
+                                tn_error *err)
 {
-    return (tni_plan_rules){ .alignment = lane->memory.alignment_bytes };
+    const tni_lane *lane = &l->session->lanes[l->place];
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "%s: %s '%s' needs %" PRIu64 " bytes in one buffer, the largest possible has "
+                    "%" PRIu64,
+                    lane->device->name, kind, name, bytes, lane->chunk_bytes);
+}
+
+// Nothing is larger than a buffer can be.
+static tn_status check_sizes(const layout *l, tn_error *err)
+{
+    const tn_graph *graph = l->compiled->graph;
+    const tni_schedule *schedule = &l->compiled->schedule;
+    uint64_t most = l->session->lanes[l->place].chunk_bytes;
+    if (most == 0)
+        return TN_OK;
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        if (l->interval_of[s] != TNP_NONE && graph->storages[s].bytes > most)
+            return fail_too_large(l, "value", graph->values[graph->storages[s].owner].name,
+                                  graph->storages[s].bytes, err);
+    for (uint32_t u = 0; u < schedule->unit_count; u++)
+        if (l->scratch_of[u] != TNP_NONE && schedule->units[u]->scratch_bytes > most)
+            return fail_too_large(l, "scratch of", graph->nodes[schedule->units[u]->nodes[0]].name,
+                                  schedule->units[u]->scratch_bytes, err);
+    return TN_OK;
+}
+
+static tni_plan_rules rules_of(const tn_session *session, const tni_lane *lane)
+{
+    return (tni_plan_rules){ .alignment = lane->memory.alignment_bytes,
+                             .chunk_bytes = lane->chunk_bytes,
+                             .capacity = session->is_reserved ? lane->arena_bytes : 0 };
 }
 
 static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
@@ -180,10 +212,12 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     tni_lane *lane = &session->lanes[place];
     layout l = { .session = session, .compiled = compiled, .place = place };
     tni_planned *planned = &compiled->planned[place];
-    tni_plan_rules rules = rules_of(lane);
+    tni_plan_rules rules = rules_of(session, lane);
     tni_plan plan;
     uint64_t begin_ns = tni_now_ns();
     tn_status status = find_intervals(&l, scratch, err);
+    if (status == TN_OK)
+        status = check_sizes(&l, err);
     if (status == TN_OK)
         status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
     planned->planning_ns = tni_now_ns() - begin_ns;
@@ -193,9 +227,9 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
 #endif
     if (status != TN_OK)
         return status;
-    uint64_t *by_storage = tni_arena_take_array(&session->arena, compiled->graph->storage_count,
+    uint64_t *by_storage = tni_arena_take_array(&compiled->arena, compiled->graph->storage_count,
                                                 sizeof *by_storage);
-    uint64_t *by_unit = tni_arena_take_array(&session->arena, compiled->schedule.unit_count,
+    uint64_t *by_unit = tni_arena_take_array(&compiled->arena, compiled->schedule.unit_count,
                                              sizeof *by_unit);
     if (!by_storage || !by_unit)
         return tni_fail_memory(err, "a memory plan", l.count * sizeof *by_storage);
@@ -204,10 +238,14 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     compiled->scratch[place] = by_unit;
     planned->plan = plan;
     planned->plan.offsets = NULL;
+    if (plan.peak_bytes > lane->arena_bytes && session->is_reserved)
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "%s: the graph needs an arena of %" PRIu64 " bytes, %" PRIu64
+                        " are reserved: a session is to be made with its largest graph",
+                        lane->device->name, plan.peak_bytes, lane->arena_bytes);
     if (plan.peak_bytes > lane->arena_bytes) {   // the arena is as large as the largest graph needs
         lane->arena_bytes = plan.peak_bytes;
-        lane->bound_bytes = plan.bound_bytes;
-        lane->unshared_bytes = plan.unshared_bytes;
+        lane->plan = planned->plan;
     }
     return TN_OK;
 }
@@ -217,11 +255,11 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);
     tn_status status = TN_OK;
-    compiled->offsets = tni_arena_take_array(&session->arena, session->lane_count,
+    compiled->offsets = tni_arena_take_array(&compiled->arena, session->lane_count,
                                              sizeof *compiled->offsets);
-    compiled->scratch = tni_arena_take_array(&session->arena, session->lane_count,
+    compiled->scratch = tni_arena_take_array(&compiled->arena, session->lane_count,
                                              sizeof *compiled->scratch);
-    compiled->planned = tni_arena_take_array(&session->arena, session->lane_count,
+    compiled->planned = tni_arena_take_array(&compiled->arena, session->lane_count,
                                              sizeof *compiled->planned);
     if (!compiled->offsets || !compiled->scratch || !compiled->planned)
         status = tni_fail_memory(err, "a memory plan",
@@ -241,6 +279,6 @@ tn_status tni_layout_again(const tn_session *session, const tni_compiled *compil
                                  .count = l.count,
                                  .of_storage = l.interval_of,
                                  .of_unit = l.scratch_of,
-                                 .rules = rules_of(&session->lanes[place]) };
+                                 .rules = rules_of(session, &session->lanes[place]) };
     return status;
 }

@@ -138,12 +138,14 @@ static tn_status bind_storages(making *m, tn_error *err)
                         m->session->states[m->compiled->state_of[storage]].buffer, 0, bytes);
         } else if (source == TNI_WEIGHT) {
             tnp_buffer *buffer;
-            tn_status status = tni_weight_resident(m->session, place, graph, storage, &buffer, err);
+            tn_status status = tni_weight_resident(m->session, m->compiled, place, storage, &buffer,
+                                                   err);
             if (status != TN_OK)
                 return status;
             add_binding(m, TNP_BIND_STORAGE, i, 0, buffer, 0, bytes);
         } else if (offset != TNI_NO_OFFSET) {
-            add_binding(m, TNP_BIND_STORAGE, i, 0, m->lane->arena, offset, bytes);
+            tnp_buffer *buffer = tni_lane_chunk(m->lane, &offset)->buffer;
+            add_binding(m, TNP_BIND_STORAGE, i, 0, buffer, offset, bytes);
         }
     }
     return TN_OK;
@@ -154,16 +156,17 @@ static tn_status bind_units(making *m, tn_error *err)
     uint32_t place = m->segment->place;
     for (uint32_t u = 0; u < m->segment->unit_count; u++) {
         const tni_claim *claim = m->compiled->schedule.units[m->segment->first_unit + u];
-        if (claim->scratch_bytes)
-            add_binding(m, TNP_BIND_SCRATCH, u, 0, m->lane->arena,
-                        m->compiled->scratch[place][m->segment->first_unit + u],
-                        claim->scratch_bytes);
+        if (claim->scratch_bytes) {
+            uint64_t offset = m->compiled->scratch[place][m->segment->first_unit + u];
+            tnp_buffer *buffer = tni_lane_chunk(m->lane, &offset)->buffer;
+            add_binding(m, TNP_BIND_SCRATCH, u, 0, buffer, offset, claim->scratch_bytes);
+        }
         for (uint32_t k = 0; k < claim->pack_count; k++) {
             tnp_buffer *buffer;
             if (claim->packs[k].flags & TNP_PACK_BAKED)
                 continue;
-            tn_status status = tni_weight_packed(m->session, place, m->compiled->graph,
-                                                 &claim->packs[k], &buffer, err);
+            tn_status status = tni_weight_packed(m->session, m->compiled, place, &claim->packs[k],
+                                                 &buffer, err);
             if (status != TN_OK)
                 return status;
             add_binding(m, TNP_BIND_PACKED, u, k, buffer, 0, claim->packs[k].bytes);
@@ -206,7 +209,7 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
 static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
 {
     const tn_graph *graph = m->compiled->graph;
-    tni_arena *arena = &m->session->arena;
+    tni_arena *arena = &m->compiled->arena;
     uint32_t count = m->slice.slice.storage_count;
     program->updates = tni_arena_take_array(arena, count, sizeof *program->updates);
     program->fed = tni_arena_take_array(arena, count, sizeof *program->fed);
@@ -234,21 +237,21 @@ static void find_own_transfers(const tni_schedule *schedule, uint32_t segment, t
             program->first_transfer = t;
 }
 
-static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_error *err)
+static tn_status make_staging(tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
     uint64_t most = 0;
-    compiled->is_limited = tni_arena_take_array(&session->arena, graph->storage_count,
+    compiled->is_limited = tni_arena_take_array(&compiled->arena, graph->storage_count,
                                                 sizeof *compiled->is_limited);
     for (uint32_t v = 0; v < graph->value_count && compiled->is_limited; v++)
         for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
             if (graph->values[v].extent[d])
                 compiled->is_limited[graph->values[v].storage] = true;
-    compiled->staging = tni_arena_take_array(&session->arena, graph->storage_count,
+    compiled->staging = tni_arena_take_array(&compiled->arena, graph->storage_count,
                                              sizeof *compiled->staging);
     for (uint32_t s = 0; s < graph->storage_count && compiled->staging; s++)
         if (tni_storage_source(graph, s) == TNI_INPUT) {
-            compiled->staging[s] = tni_arena_take(&session->arena, graph->storages[s].bytes);
+            compiled->staging[s] = tni_arena_take(&compiled->arena, graph->storages[s].bytes);
             if (!compiled->staging[s])
                 return tni_fail_memory(err, "the bytes of an input", graph->storages[s].bytes);
         }
@@ -257,7 +260,7 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
         most = bytes > most ? bytes : most;
     }
     if (most)
-        compiled->transfer_bytes = tni_arena_take(&session->arena, most);
+        compiled->transfer_bytes = tni_arena_take(&compiled->arena, most);
     if (!compiled->staging || !compiled->is_limited || (most && !compiled->transfer_bytes))
         return tni_fail_memory(err, "the bytes of inputs", most);
     return TN_OK;
@@ -266,12 +269,12 @@ static tn_status make_staging(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     const tni_schedule *schedule = &compiled->schedule;
-    compiled->programs = tni_arena_take_array(&session->arena, schedule->segment_count,
+    compiled->programs = tni_arena_take_array(&compiled->arena, schedule->segment_count,
                                               sizeof *compiled->programs);
     if (!compiled->programs)
         return tni_fail_memory(err, "programs",
                                schedule->segment_count * sizeof *compiled->programs);
-    tn_status status = make_staging(session, compiled, err);
+    tn_status status = make_staging(compiled, err);
     for (uint32_t s = 0; s < schedule->segment_count && status == TN_OK; s++) {
         tni_arena scratch;
         tni_arena_init(&scratch, &session->arena.allocator);

@@ -17,21 +17,10 @@ uint32_t tn_session_device_count(const tn_session *session)
 
 uint32_t tn_session_graph_count(const tn_session *session)
 {
-    return session ? session->graph_count : 0;
+    return session ? session->next_number : 0;
 }
 
 // ----------------------------------------------------------------------------------------- devices
-
-// The plan that the arena is sized for.
-static const tni_plan *largest_plan(const tn_session *session, uint32_t place)
-{
-    static const tni_plan none;
-    const tni_plan *largest = &none;
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        if (session->graphs[g].planned[place].plan.peak_bytes > largest->peak_bytes)
-            largest = &session->graphs[g].planned[place].plan;
-    return largest;
-}
 
 static tn_status check_device(const tn_session *session, uint32_t device, const char *call,
                               tn_error *err)
@@ -51,7 +40,7 @@ tn_status tn_session_device_memory(const tn_session *session, uint32_t device,
     tn_device_memory memory = { .size = sizeof memory };
     if (status == TN_OK) {
         const tni_lane *lane = &session->lanes[device];
-        const tni_plan *plan = largest_plan(session, device);
+        const tni_plan *plan = &lane->plan;
         memory.name = lane->device->name;
         memory.capacity_bytes = lane->memory.total_bytes;
         memory.peak_bytes = plan->peak_bytes;
@@ -150,7 +139,7 @@ static void finish(lives *l)
 static tn_status find_lives(lives *l, const tn_session *session, uint32_t graph, uint32_t place,
                             tn_error *err)
 {
-    *l = (lives){ .session = session, .compiled = &session->graphs[graph], .place = place };
+    *l = (lives){ .session = session, .compiled = session->graphs[graph], .place = place };
     tni_arena_init(&l->arena, &session->arena.allocator);
     tn_status status = tni_layout_again(session, l->compiled, place, &l->arena, &l->lane, err);
     if (status == TN_OK && !take_tables(l))
@@ -163,13 +152,12 @@ static tn_status find_lives(lives *l, const tn_session *session, uint32_t graph,
     return TN_OK;
 }
 
-static tn_status check_place(const tn_session *session, uint32_t graph, uint32_t device,
-                             const char *call, tn_error *err)
+// Where the graph of a number is in the session's table.
+static tn_status find_graph(const tn_session *session, uint32_t number, uint32_t device,
+                            const char *call, uint32_t *out_at, tn_error *err)
 {
-    if (graph >= session->graph_count)
-        return tni_fail(err, TN_E_ARG, "%s: graph %u is asked, the session has %u", call, graph,
-                        session->graph_count);
-    return check_device(session, device, call, err);
+    tn_status status = tni_graphs_find(session, number, call, out_at, err);
+    return status == TN_OK ? check_device(session, device, call, err) : status;
 }
 
 static const char *name_of_step(const lives *l, uint32_t step)
@@ -196,13 +184,14 @@ static void fill_memory(const lives *l, tn_graph_memory *memory)
 tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph, uint32_t device,
                                   tn_graph_memory *out_memory, tn_error *err)
 {
+    uint32_t at = 0;
     tn_status status = tni_need(err, __func__, "session", session, "out_memory", out_memory, NULL);
     if (status == TN_OK)
-        status = check_place(session, graph, device, __func__, err);
+        status = find_graph(session, graph, device, __func__, &at, err);
     tn_graph_memory memory = { .size = sizeof memory };
     if (status == TN_OK) {
         lives l;
-        status = find_lives(&l, session, graph, device, err);
+        status = find_lives(&l, session, at, device, err);
         if (status == TN_OK)
             fill_memory(&l, &memory);
         finish(&l);
@@ -277,15 +266,16 @@ static tn_status tell_values(lives *l, const tn_planned_values *values, tn_error
 tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t device,
                             const tn_planned_values *values, tn_error *err)
 {
+    uint32_t at = 0;
     tn_status status = tni_need(err, __func__, "session", session, "values", values, NULL);
     if (status == TN_OK && !values->take)
         status = tni_fail(err, TN_E_ARG, "%s: values->take is NULL", __func__);
     if (status == TN_OK)
-        status = check_place(session, graph, device, __func__, err);
+        status = find_graph(session, graph, device, __func__, &at, err);
     if (status != TN_OK)
         return status;
     lives l;
-    status = find_lives(&l, session, graph, device, err);
+    status = find_lives(&l, session, at, device, err);
     if (status == TN_OK)
         status = tell_values(&l, values, err);
     finish(&l);
@@ -294,12 +284,11 @@ tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t 
 
 // ------------------------------------------------------------------------------------------- check
 
-static tn_status check_plan(const tn_session *session, uint32_t graph, uint32_t place,
-                            tn_error *err)
+static tn_status check_plan(const tn_session *session, uint32_t at, uint32_t place, tn_error *err)
 {
     lives l;
     tn_error fault = { 0 };
-    tn_status status = find_lives(&l, session, graph, place, &fault);
+    tn_status status = find_lives(&l, session, at, place, &fault);
     if (status == TN_OK) {
         tni_plan plan = l.compiled->planned[place].plan;
         plan.offsets = l.offsets;
@@ -307,9 +296,10 @@ static tn_status check_plan(const tn_session *session, uint32_t graph, uint32_t 
                                    &fault);
     }
     finish(&l);
-    return status == TN_OK ? TN_OK
-                           : tni_fail(err, status, "graph %u on %s: %s", graph,
-                                      session->lanes[place].device->name, fault.text);
+    return status == TN_OK
+               ? TN_OK
+               : tni_fail(err, status, "graph %u on %s: %s", session->graphs[at]->number,
+                          session->lanes[place].device->name, fault.text);
 }
 
 tn_status tn_session_check(const tn_session *session, tn_error *err)

@@ -10,16 +10,24 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
-static tn_status find_value(tn_session *session, uint32_t graph, tn_value value, const char *what,
+static tn_status find_graph(const tn_session *session, uint32_t number, const char *what,
+                            const tni_compiled **out_compiled, tn_error *err)
+{
+    uint32_t at;
+    tn_status status = tni_graphs_find(session, number, what, &at, err);
+    if (status == TN_OK)
+        *out_compiled = session->graphs[at];
+    return status;
+}
+
+static tn_status find_value(const tni_compiled *compiled, tn_value value, const char *what,
                             const tni_value **out_value, tn_error *err)
 {
-    if (graph >= session->graph_count)
-        return tni_fail(err, TN_E_ARG, "%s: there is no graph %u, the session has %u", what, graph,
-                        session->graph_count);
-    const tn_graph *g = session->graphs[graph].graph;
-    if (value.generation != g->generation || value.index >= g->value_count)
-        return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what, graph);
-    *out_value = &g->values[value.index];
+    const tn_graph *graph = compiled->graph;
+    if (value.generation != graph->generation || value.index >= graph->value_count)
+        return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what,
+                        compiled->number);
+    *out_value = &graph->values[value.index];
     return TN_OK;
 }
 
@@ -41,14 +49,12 @@ static tn_status check_feed(const tni_compiled *compiled, const tni_value *value
     return TN_OK;
 }
 
-static tn_status take_feeds(tn_session *session, uint32_t graph, const tn_feed *feeds,
-                            uint32_t count, tn_error *err)
+static tn_status take_feeds(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
+                            tn_error *err)
 {
-    const tni_compiled *compiled = &session->graphs[graph];
     for (uint32_t i = 0; i < count; i++) {
         const tni_value *value = NULL;
-        tn_status status = find_value(session, graph, feeds[i].input, "tn_session_run", &value,
-                                      err);
+        tn_status status = find_value(compiled, feeds[i].input, "tn_session_run", &value, err);
         if (status == TN_OK)
             status = check_feed(compiled, value, &feeds[i], err);
         for (uint32_t j = 0; j < i && status == TN_OK; j++)
@@ -69,15 +75,19 @@ static tn_status transfer(tn_session *session, const tni_compiled *compiled,
 {
     tni_lane *from = &session->lanes[move->from], *to = &session->lanes[move->to];
     uint64_t bytes = compiled->graph->storages[move->storage].bytes;
+    uint64_t from_offset = compiled->offsets[move->from][move->storage];
+    uint64_t to_offset = compiled->offsets[move->to][move->storage];
+    if (bytes == 0)
+        return TN_OK;
     tnp_copy out = { .size = sizeof out,
-                     .from_buffer = from->arena,
-                     .from_offset = compiled->offsets[move->from][move->storage],
+                     .from_buffer = tni_lane_chunk(from, &from_offset)->buffer,
+                     .from_offset = from_offset,
                      .to_host = compiled->transfer_bytes,
                      .bytes = bytes,
                      .rows = 1 };
     tnp_copy in = { .size = sizeof in,
-                    .to_buffer = to->arena,
-                    .to_offset = compiled->offsets[move->to][move->storage],
+                    .to_buffer = tni_lane_chunk(to, &to_offset)->buffer,
+                    .to_offset = to_offset,
                     .from_host = compiled->transfer_bytes,
                     .bytes = bytes,
                     .rows = 1 };
@@ -88,16 +98,18 @@ static tn_status transfer(tn_session *session, const tni_compiled *compiled,
 static tn_status feed_large(tn_session *session, const tni_compiled *compiled,
                             const tni_program *program, tn_error *err)
 {
+    tni_lane *lane = &session->lanes[program->place];
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < program->fed_count && status == TN_OK; i++) {
         uint32_t storage = program->fed[i];
+        uint64_t offset = compiled->offsets[program->place][storage];
         tnp_copy in = { .size = sizeof in,
-                        .to_buffer = session->lanes[program->place].arena,
-                        .to_offset = compiled->offsets[program->place][storage],
+                        .to_buffer = tni_lane_chunk(lane, &offset)->buffer,
+                        .to_offset = offset,
                         .from_host = compiled->staging[storage],
                         .bytes = compiled->graph->storages[storage].bytes,
                         .rows = 1 };
-        status = tni_lane_copy(&session->lanes[program->place], &in, err);
+        status = tni_lane_copy(lane, &in, err);
     }
     return status;
 }
@@ -147,13 +159,11 @@ tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *fee
 {
     tn_status status = tni_need(err, __func__, "session", session, "feeds",
                                 feed_count ? (const void *)feeds : "", NULL);
-    if (status != TN_OK)
-        return status;
-    if (graph >= session->graph_count)
-        return tni_fail(err, TN_E_ARG, "tn_session_run: there is no graph %u, the session has %u",
-                        graph, session->graph_count);
-    const tni_compiled *compiled = &session->graphs[graph];
-    status = take_feeds(session, graph, feeds, feed_count, err);
+    const tni_compiled *compiled = NULL;
+    if (status == TN_OK)
+        status = find_graph(session, graph, __func__, &compiled, err);
+    if (status == TN_OK)
+        status = take_feeds(compiled, feeds, feed_count, err);
     if (status != TN_OK)
         return status;
     session->run++;
@@ -171,19 +181,30 @@ tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *fee
 
 // -------------------------------------------------------------------------------------------- read
 
-// Where the host can read the bytes of a storage; NULL = only by a copy.
-static const unsigned char *host_bytes(const tn_session *session, const tni_compiled *compiled,
-                                       uint32_t storage, uint32_t place)
+// Where the bytes of a storage are to be read.
+typedef struct source {
+    tni_lane *lane;
+    tnp_buffer *buffer;
+    uint64_t offset;             // in the buffer
+    const unsigned char *host;   // NULL = only by a copy
+} source;
+
+static source find_source(const tn_session *session, const tni_compiled *compiled, uint32_t storage)
 {
     const tni_value *owner = &compiled->graph->values[compiled->graph->storages[storage].owner];
     if (owner->source == TNI_INPUT)
-        return compiled->staging[storage];
+        return (source){ .host = compiled->staging[storage] };
     if (owner->source == TNI_WEIGHT)
-        return owner->data;
-    if (owner->source == TNI_STATE)
-        return session->states[compiled->state_of[storage]].map;
-    const unsigned char *arena = session->lanes[place].arena_map;
-    return arena ? arena + compiled->offsets[place][storage] : NULL;
+        return (source){ .host = owner->data };
+    if (owner->source == TNI_STATE) {
+        const tni_state *state = &session->states[compiled->state_of[storage]];
+        return (source){ &session->lanes[state->place], state->buffer, 0, state->map };
+    }
+    uint32_t place = compiled->schedule.places[owner->node];
+    uint64_t offset = compiled->offsets[place][storage];
+    const tni_chunk *chunk = tni_lane_chunk(&session->lanes[place], &offset);
+    return (source){ &session->lanes[place], chunk->buffer, offset,
+                     chunk->map ? (const unsigned char *)chunk->map + offset : NULL };
 }
 
 // The longest run of the value's bytes from `dim` 0 up that is contiguous; *out_dims: how many dims
@@ -204,8 +225,7 @@ static uint64_t contiguous_run(const tni_value *value, uint32_t *out_dims)
 }
 
 // Copies piece after piece until `bytes` are there; index counts through the dims that are strided.
-static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base,
-                        const unsigned char *host, const tni_value *value, unsigned char *to,
+static tn_status gather(const source *from, const tni_value *value, unsigned char *to,
                         uint64_t bytes, tn_error *err)
 {
     uint32_t inner;
@@ -218,15 +238,15 @@ static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base,
         for (uint32_t d = inner; d < TN_MAX_DIMS; d++)
             offset += (uint64_t)(index[d] * value->strides[d]);
         tnp_copy out = { .size = sizeof out,
-                         .from_buffer = buffer,
-                         .from_offset = base + offset,
+                         .from_buffer = from->buffer,
+                         .from_offset = from->offset + offset,
                          .to_host = to,
                          .bytes = piece,
                          .rows = 1 };
-        if (host)
-            memcpy(to, host + offset, piece);
+        if (from->host)
+            memcpy(to, from->host + offset, piece);
         else
-            status = tni_lane_copy(lane, &out, err);
+            status = tni_lane_copy(from->lane, &out, err);
         to += piece;
         bytes -= piece;
         for (uint32_t d = inner;
@@ -241,13 +261,15 @@ static tn_status gather(tni_lane *lane, tnp_buffer *buffer, uint64_t base,
 tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to,
                           uint64_t bytes, tn_error *err)
 {
+    const tni_compiled *compiled = NULL;
     const tni_value *value = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "to", bytes ? to : "", NULL);
     if (status == TN_OK)
-        status = find_value(session, graph, output, "tn_session_read", &value, err);
+        status = find_graph(session, graph, __func__, &compiled, err);
+    if (status == TN_OK)
+        status = find_value(compiled, output, __func__, &value, err);
     if (status != TN_OK)
         return status;
-    const tni_compiled *compiled = &session->graphs[graph];
     bool is_output = false;
     for (uint32_t i = 0; i < compiled->graph->output_count; i++)
         is_output |= compiled->graph->outputs[i].value == output.index;
@@ -264,17 +286,10 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                         bytes, value->name, info.bytes);
     if (bytes == 0)
         return TN_OK;
-    uint32_t maker = compiled->graph->values[compiled->graph->storages[value->storage].owner].node;
-    uint32_t state = compiled->state_of[value->storage];
-    uint32_t place = state != TNP_NONE   ? session->states[state].place
-                     : maker == TNP_NONE ? 0
-                                         : compiled->schedule.places[maker];
-    tni_lane *lane = &session->lanes[place];
-    bool is_in_arena = state == TNP_NONE && maker != TNP_NONE;
+    bool is_in_arena = tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
     if (is_in_arena && session->last_graph != graph)
         return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
                         graph);
-    return gather(lane, state != TNP_NONE ? session->states[state].buffer : lane->arena,
-                  is_in_arena ? compiled->offsets[place][value->storage] : 0,
-                  host_bytes(session, compiled, value->storage, place), value, to, bytes, err);
+    source from = find_source(session, compiled, value->storage);
+    return gather(&from, value, to, bytes, err);
 }

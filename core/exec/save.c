@@ -22,14 +22,6 @@ typedef struct saving {
     tni_new_file file;
 } saving;
 
-uint64_t tni_session_fingerprint(const tn_session *session)
-{
-    uint64_t mixed = session->graph_count;
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        mixed = (mixed ^ session->graphs[g].schedule.given->fingerprint) * UINT64_C(1099511628211);
-    return mixed;
-}
-
 // Of the dim that an extent counts.
 static int64_t last_dim(const tni_state *state)
 {
@@ -133,7 +125,7 @@ static tn_status put_all(saving *s, tn_error *err)
     tni_snapshot_header header = { .version = TNI_SNAPSHOT_VERSION,
                                    .state_count = session->state_count,
                                    .file_bytes = file_bytes(s),
-                                   .graphs = tni_session_fingerprint(session),
+                                   .graphs = session->fingerprint,
                                    .key_bytes = strlen(s->key),
                                    .note_bytes = s->options->note_bytes };
     memcpy(header.magic, TNI_SNAPSHOT_MAGIC, sizeof header.magic);

@@ -1,4 +1,5 @@
-// schedule.c: a graph's schedule, with the states where graphs before it have put them.
+// schedule.c: a graph's schedule, with the states where graphs before it have put them. The first
+// graph that touches a state decides where it lives, within what suits all of them.
 #include <string.h>
 
 #include "base/error.h"
@@ -21,12 +22,12 @@ static void note_places(tn_session *session, const tni_compiled *compiled)
 
 // From here on the graph is the one that was scheduled: where nodes were decomposed it has more
 // storages, none of them a state.
-static tn_status follow_schedule(tn_session *session, tni_compiled *compiled, tn_error *err)
+static tn_status follow_schedule(tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *given = compiled->graph, *graph = compiled->schedule.graph;
     if (graph == given)
         return TN_OK;
-    uint32_t *state_of = tni_arena_take_indices(&session->arena, graph->storage_count);
+    uint32_t *state_of = tni_arena_take_indices(&compiled->arena, graph->storage_count);
     if (!state_of)
         return tni_fail_memory(err, "a table of states", graph->storage_count * sizeof *state_of);
     memcpy(state_of, compiled->state_of, given->storage_count * sizeof *state_of);
@@ -35,20 +36,108 @@ static tn_status follow_schedule(tn_session *session, tni_compiled *compiled, tn
     return TN_OK;
 }
 
-tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled,
-                               tn_device *const *devices, tn_error *err)
+// By storage: where it may be. NULL when there is no memory.
+static uint64_t *take_places(const tn_session *session, const tni_compiled *compiled,
+                             tni_arena *arena)
 {
-    const tn_graph *graph = compiled->graph;
-    uint32_t *pins = tni_arena_take_array(&session->arena, graph->storage_count, sizeof *pins);
-    if (!pins)
-        return tni_fail_memory(err, "a table of states", graph->storage_count * sizeof *pins);
-    for (uint32_t s = 0; s < graph->storage_count; s++)
-        pins[s] = compiled->state_of[s] == TNP_NONE ? TNP_NONE
-                                                    : session->states[compiled->state_of[s]].place;
-    tni_schedule_request request = { graph, devices, session->lane_count, pins };
-    tn_status status = tni_schedule_make(&request, &session->arena, &compiled->schedule, err);
+    uint32_t count = compiled->graph->storage_count;
+    uint64_t *places = tni_arena_take_array(arena, count, sizeof *places);
+    for (uint32_t s = 0; s < count && places; s++) {
+        uint32_t index = compiled->state_of[s];
+        const tni_state *state = index == TNP_NONE ? NULL : &session->states[index];
+        places[s] = !state                     ? UINT64_MAX
+                    : state->place == TNP_NONE ? state->may_be
+                                               : UINT64_C(1) << state->place;
+    }
+    return places;
+}
+
+static tni_schedule_request request_of(const tn_session *session, tni_compiled *compiled)
+{
+    return (tni_schedule_request){
+        .graph = compiled->graph,
+        .devices = session->devices,
+        .device_count = session->lane_count,
+        .answers = compiled->is_asked ? &compiled->answers : NULL,
+    };
+}
+
+// Takes away the places that do not suit this graph. *out_has_changed: there were some.
+static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_has_changed,
+                        tn_error *err)
+{
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    tni_schedule_request request = request_of(session, compiled);
+    uint64_t *places = take_places(session, compiled, &scratch);
+    tn_status status = places ? tni_schedule_narrow(&request, &scratch, places, err)
+                              : tni_fail_memory(err, "a table of states",
+                                                compiled->graph->storage_count * sizeof *places);
+    for (uint32_t s = 0; s < compiled->graph->storage_count && status == TN_OK; s++) {
+        if (compiled->state_of[s] == TNP_NONE)
+            continue;
+        tni_state *state = &session->states[compiled->state_of[s]];
+        *out_has_changed |= state->may_be != places[s];
+        state->may_be = places[s];
+    }
+    tni_arena_finish(&scratch);
+    return status;
+}
+
+static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count, false,
+                               &scratch, &compiled->answers, err);
+    compiled->is_asked = true;
+    tni_arena_finish(&scratch);
+    return status;
+}
+
+tn_status tni_session_agree(tn_session *session, tn_error *err)
+{
+    if (session->lane_count == 1 || session->graph_count == 1 || session->state_count == 0)
+        return TN_OK;
+    tn_status status = TN_OK;
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        status = ask(session, session->graphs[g], err);
+    // What one graph takes away may take more away in another that has the same states.
+    bool has_changed = true;
+    while (has_changed && status == TN_OK) {
+        has_changed = false;
+        for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+            status = narrow(session, session->graphs[g], &has_changed, err);
+    }
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (session->states[i].may_be == 0)   // the schedules will tell what is in the way
+            session->states[i].may_be = UINT64_MAX;
+    return status;
+}
+
+// Of a session that is reserved: a device on which it has neither arena nor states gets nothing.
+static uint64_t reserved_places(const tn_session *session)
+{
+    uint64_t places = 0;
+    for (uint32_t i = 0; i < session->lane_count && session->is_reserved; i++)
+        if (session->lanes[i].arena_bytes)
+            places |= UINT64_C(1) << i;
+    for (uint32_t i = 0; i < session->state_count && session->is_reserved; i++)
+        places |= UINT64_C(1) << session->states[i].place;
+    return places;
+}
+
+tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    tni_schedule_request request = request_of(session, compiled);
+    request.storage_places = take_places(session, compiled, &compiled->arena);
+    request.places = reserved_places(session);
+    if (!request.storage_places)
+        return tni_fail_memory(err, "a table of states",
+                               compiled->graph->storage_count * sizeof *request.storage_places);
+    tn_status status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
     if (status == TN_OK)
-        status = follow_schedule(session, compiled, err);
+        status = follow_schedule(compiled, err);
     if (status == TN_OK)
         note_places(session, compiled);
     return status;

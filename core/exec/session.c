@@ -77,78 +77,35 @@ static tn_status open_lanes(tn_session *session, const tn_session_options *optio
     uint32_t most = options->device_count ? options->device_count
                                           : tn_runtime_device_count(session->runtime);
     session->lanes = tni_arena_take_array(&session->arena, most, sizeof *session->lanes);
-    if (!session->lanes)
+    session->devices = tni_arena_take_array(&session->arena, most, sizeof *session->devices);
+    if (!session->lanes || !session->devices)
         return tni_fail_memory(err, "a session", most * sizeof *session->lanes);
-    return options->device_count ? open_given(session, options->devices, options->device_count, err)
-                                 : open_default(session, err);
+    tn_status status = options->device_count
+                           ? open_given(session, options->devices, options->device_count, err)
+                           : open_default(session, err);
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        session->devices[i] = session->lanes[i].device;
+    return status;
 }
 
 // ------------------------------------------------------------------------------------------ phases
 
-static tn_device *const *device_list(tn_session *session)
+static tn_status schedule_and_plan(tn_session *session, tn_error *err)
 {
-    tn_device **list = tni_arena_take_array(&session->arena, session->lane_count, sizeof *list);
-    for (uint32_t i = 0; list && i < session->lane_count; i++)
-        list[i] = session->lanes[i].device;
-    return list;
-}
-
-static tn_status schedule_and_plan(tn_session *session, const tn_graph *const *graphs,
-                                   tn_error *err)
-{
-    tn_status status = tni_states_collect(session, graphs, err);
-    tn_device *const *devices = device_list(session);
-    if (!devices)
-        return tni_fail_memory(err, "a session", session->lane_count * sizeof *devices);
+    tn_status status = tni_states_make_table(session, err);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        status = tni_states_collect(session, session->graphs[g], err);
+    if (status == TN_OK)
+        status = tni_session_agree(session, err);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
-        status = tni_session_schedule(session, &session->graphs[g], devices, err);
+        status = tni_session_schedule(session, session->graphs[g], err);
         if (status == TN_OK)
-            status = tni_layout(session, &session->graphs[g], err);
+            status = tni_layout(session, session->graphs[g], err);
     }
     for (uint32_t i = 0; i < session->state_count; i++)
         if (session->states[i].place == TNP_NONE)   // no node touches it: any place does
             session->states[i].place = 0;
     return status;
-}
-
-// Whether work is ever given to this lane: a segment, or a state to clear or read.
-static bool has_work(const tn_session *session, uint32_t place)
-{
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        for (uint32_t s = 0; s < session->graphs[g].schedule.segment_count; s++)
-            if (session->graphs[g].schedule.segments[s].place == place)
-                return true;
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == place)
-            return true;
-    return false;
-}
-
-static tn_status make_queues(tn_session *session, tn_error *err)
-{
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        tni_lane *lane = &session->lanes[i];
-        if (!has_work(session, i))
-            continue;
-        uint64_t most_bytes = 0;
-        uint32_t most = 0;
-        for (uint32_t g = 0; g < session->graph_count; g++) {
-            const tn_graph *graph = session->graphs[g].graph;
-            uint64_t bytes = 0;
-            uint32_t count = 0;
-            for (uint32_t s = 0; s < graph->storage_count; s++)
-                if (tni_comes_at_submit(graph, s, lane->device->info.update_bytes)) {
-                    bytes += graph->storages[s].bytes;
-                    count++;
-                }
-            most_bytes = bytes > most_bytes ? bytes : most_bytes;
-            most = count > most ? count : most;
-        }
-        tn_status status = tni_lane_make_queue(lane, most_bytes, most, err);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
 }
 
 // Before anything is allocated: arena and states of each lane against what is
@@ -175,25 +132,33 @@ static tn_status check_memory(const tn_session *session, tn_error *err)
 static tn_status allocate_arenas(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
-        tni_lane *lane = &session->lanes[i];
-        if (lane->arena_bytes == 0)   // no segment here: nothing is allocated
-            continue;
-        tn_status status = tni_lane_allocate(lane, lane->arena_bytes, "the arena", &lane->arena,
-                                             &lane->arena_map, err);
+        tn_status status = tni_lane_allocate_arena(&session->lanes[i], &session->arena, err);
         if (status != TN_OK)
             return status;
     }
     return TN_OK;
 }
 
-static tn_status make(tn_session *session, const tn_graph *const *graphs,
+// Of the graphs given at creation, in their order.
+static uint64_t fingerprint(const tn_session *session)
+{
+    uint64_t mixed = session->graph_count;
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        mixed = (mixed ^ session->graphs[g]->fingerprint) * UINT64_C(1099511628211);
+    return mixed;
+}
+
+static tn_status make(tn_session *session, const tn_graph *const *graphs, uint32_t graph_count,
                       const tn_session_options *options, tn_error *err)
 {
     tn_status status = open_lanes(session, options, err);
+    for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
+        if (!tni_graphs_add(session, graphs[g], err))
+            status = TN_E_HOST_MEMORY;
     if (status == TN_OK)
-        status = schedule_and_plan(session, graphs, err);
+        status = schedule_and_plan(session, err);
     if (status == TN_OK)
-        status = make_queues(session, err);
+        status = tni_queues_make(session, err);
     if (status == TN_OK)
         status = check_memory(session, err);
     if (status == TN_OK)
@@ -201,7 +166,9 @@ static tn_status make(tn_session *session, const tn_graph *const *graphs,
     if (status == TN_OK)
         status = tni_states_allocate(session, err);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
-        status = tni_programs_make(session, &session->graphs[g], err);
+        status = tni_programs_make(session, session->graphs[g], err);
+    session->is_reserved = true;
+    session->fingerprint = fingerprint(session);
     return status;
 }
 
@@ -254,11 +221,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     tni_arena_init(&session->arena, &allocator);
     session->runtime = runtime;
     session->last_graph = TNP_NONE;
-    session->graphs = tni_arena_take_array(&session->arena, graph_count, sizeof *session->graphs);
-    session->graph_count = session->graphs ? graph_count : 0;
-    status = session->graphs
-                 ? make(session, graphs, &options, err)
-                 : tni_fail_memory(err, "a session", graph_count * sizeof *session->graphs);
+    status = make(session, graphs, graph_count, &options, err);
     if (status != TN_OK) {
         tn_session_destroy(session);
         return status;
@@ -271,15 +234,14 @@ void tn_session_destroy(tn_session *session)
 {
     if (!session)
         return;
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        tni_programs_release(session, &session->graphs[g]);
-    tni_weights_release(session);
+    while (session->graph_count)
+        tni_graphs_remove(session, session->graph_count - 1);
     tni_states_release(session);
     for (uint32_t i = 0; i < session->lane_count; i++)
         tni_lane_close(&session->lanes[i]);
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        tni_schedule_finish(&session->graphs[g].schedule);
     tn_allocator allocator = session->arena.allocator;
+    tni_free(&allocator, session->graphs);
+    tni_free(&allocator, session->residents);
     tni_arena_finish(&session->arena);
     tni_free(&allocator, session);
 }
@@ -298,11 +260,11 @@ void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
                                 .weight_mapped_bytes = session->weight_mapped_bytes,
                                 .weight_copied_bytes = session->weight_copied_bytes };
     for (uint32_t g = 0; g < session->graph_count; g++)
-        report.segment_count += session->graphs[g].schedule.segment_count;
+        report.segment_count += session->graphs[g]->schedule.segment_count;
     for (uint32_t i = 0; i < session->lane_count; i++) {
         report.arena_bytes += session->lanes[i].arena_bytes;
-        report.arena_bound_bytes += session->lanes[i].bound_bytes;
-        report.unshared_bytes += session->lanes[i].unshared_bytes;
+        report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
+        report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
     }
     for (uint32_t i = 0; i < session->state_count; i++)
         report.state_bytes += session->states[i].bytes;

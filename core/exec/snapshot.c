@@ -193,8 +193,7 @@ static tn_status check_fit(const tn_session *session, const tn_snapshot *s, cons
                            tn_error *err)
 {
     const char *path = s->path;
-    if (s->header->graphs != tni_session_fingerprint(session) ||
-        s->header->state_count != session->state_count)
+    if (s->header->graphs != session->fingerprint || s->header->state_count != session->state_count)
         return tni_fail(err, TN_E_GRAPH,
                         "%s: the snapshot is of other graphs than those of the session", path);
     if (!is_text(s->key, s->header->key_bytes, key))

@@ -23,7 +23,7 @@ typedef struct tni_snapshot_header {
     uint32_t version;
     uint32_t state_count;
     uint64_t file_bytes;
-    uint64_t graphs;   // fingerprint
+    uint64_t graphs;   // fingerprint of those that the session was created with
     uint64_t key_bytes, note_bytes;
     uint64_t zero[2];
 } tni_snapshot_header;
@@ -38,9 +38,6 @@ typedef struct tni_snapshot_entry {
 
 _Static_assert(sizeof(tni_snapshot_header) == 64, "as in the file");
 _Static_assert(sizeof(tni_snapshot_entry) == 96, "as in the file");
-
-// Of all graphs of the session, in their order.
-uint64_t tni_session_fingerprint(const tn_session *session);
 
 // Bytes of the first `count` of the last dim; UINT64_MAX when the state has not so many, or they
 // are no whole blocks.

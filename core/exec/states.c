@@ -23,53 +23,60 @@ static uint32_t count_states(const tn_graph *graph)
     return count;
 }
 
-static tn_status collect(tn_session *session, tni_compiled *compiled, tn_error *err)
+static bool is_same(const tni_state *state, const tni_value *value)
 {
-    const tn_graph *graph = compiled->graph;
-    for (uint32_t s = 0; s < graph->storage_count; s++) {
-        const tni_value *value = &graph->values[graph->storages[s].owner];
-        compiled->state_of[s] = TNP_NONE;
-        if (value->source != TNI_STATE)
-            continue;
-        tni_state *state = find_state(session, value->name);
-        if (!state) {
-            state = &session->states[session->state_count++];
-            *state = (tni_state){ .name = value->name,
-                                  .dtype = value->dtype,
-                                  .bytes = graph->storages[s].bytes,
-                                  .rank = value->rank,
-                                  .place = TNP_NONE };
-            memcpy(state->dims, value->dims, sizeof state->dims);
-        } else if (state->dtype != value->dtype ||
-                   memcmp(state->dims, value->dims, sizeof state->dims) != 0) {
-            return tni_fail(err, TN_E_GRAPH,
-                            "state '%s' differs in type or dims between the graphs of the session",
-                            value->name);
-        }
-        compiled->state_of[s] = (uint32_t)(state - session->states);
-    }
-    return TN_OK;
+    return state->dtype == value->dtype && !memcmp(state->dims, value->dims, sizeof state->dims);
 }
 
-tn_status tni_states_collect(tn_session *session, const tn_graph *const *graphs, tn_error *err)
+// The name is copied: the graph may go before the session does. NULL when there is no memory.
+static tni_state *add(tn_session *session, const tni_value *value, uint64_t bytes)
+{
+    const char *name = tni_arena_take_text(&session->arena, value->name);
+    if (!name)
+        return NULL;
+    tni_state *state = &session->states[session->state_count++];
+    *state = (tni_state){ .name = name,
+                          .dtype = value->dtype,
+                          .bytes = bytes,
+                          .rank = value->rank,
+                          .place = TNP_NONE,
+                          .may_be = UINT64_MAX };
+    memcpy(state->dims, value->dims, sizeof state->dims);
+    return state;
+}
+
+tn_status tni_states_make_table(tn_session *session, tn_error *err)
 {
     uint32_t most = 0;
     for (uint32_t g = 0; g < session->graph_count; g++)
-        most += count_states(graphs[g]);
+        most += count_states(session->graphs[g]->graph);
     session->states = tni_arena_take_array(&session->arena, most, sizeof *session->states);
-    if (!session->states)
-        return tni_fail_memory(err, "a table of states", most * sizeof *session->states);
-    for (uint32_t g = 0; g < session->graph_count; g++) {
-        tni_compiled *compiled = &session->graphs[g];
-        compiled->graph = graphs[g];
-        compiled->state_of = tni_arena_take_array(&session->arena, graphs[g]->storage_count,
-                                                  sizeof *compiled->state_of);
-        if (!compiled->state_of)
-            return tni_fail_memory(err, "a table of states",
-                                   graphs[g]->storage_count * sizeof *compiled->state_of);
-        tn_status status = collect(session, compiled, err);
-        if (status != TN_OK)
-            return status;
+    return session->states
+               ? TN_OK
+               : tni_fail_memory(err, "a table of states", most * sizeof *session->states);
+}
+
+tn_status tni_states_collect(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    compiled->state_of = tni_arena_take_indices(&compiled->arena, graph->storage_count);
+    if (!compiled->state_of)
+        return tni_fail_memory(err, "a table of states",
+                               graph->storage_count * sizeof *compiled->state_of);
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        const tni_value *value = &graph->values[graph->storages[s].owner];
+        if (value->source != TNI_STATE)
+            continue;
+        tni_state *state = find_state(session, value->name);
+        if (!state && session->is_reserved)
+            return tni_fail(err, TN_E_GRAPH, "the session has no state '%s'", value->name);
+        if (!state && !(state = add(session, value, graph->storages[s].bytes)))
+            return tni_fail_memory(err, "a state's name", strlen(value->name) + 1);
+        if (!is_same(state, value))
+            return tni_fail(err, TN_E_GRAPH,
+                            "state '%s' differs in type or dims between the graphs of the session",
+                            value->name);
+        compiled->state_of[s] = (uint32_t)(state - session->states);
     }
     return TN_OK;
 }

@@ -1,6 +1,7 @@
 // weights.c: constants on each lane: imported where the application has them when the device can,
 // else copied into memory of the device; packed when a claim asked for it. Each is made once per
-// lane and shared by all graphs of the session.
+// lane and shared by all graphs of the session. With the last graph that uses it, it goes: its
+// bytes need not outlive that graph, and others may come to lie where they were.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,25 +18,81 @@ static tni_resident *find_resident(tn_session *session, uint32_t place, const vo
         bool is_same_view = !packed || (r->dtype == packed->dtype &&
                                         !memcmp(r->dims, packed->dims, sizeof r->dims) &&
                                         !memcmp(r->strides, packed->strides, sizeof r->strides));
-        if (r->place == place && r->data == data && r->bytes == bytes && r->layout == layout &&
-            is_same_view)
+        if (r->buffer && r->place == place && r->data == data && r->bytes == bytes &&
+            r->layout == layout && is_same_view)
             return r;
     }
     return NULL;
 }
 
-static tni_resident *add_resident(tn_session *session, uint32_t place, const void *data,
-                                  uint64_t bytes, uint32_t layout, tn_error *err)
+// A free entry; NULL and an error when there is no memory.
+static tni_resident *add_resident(tn_session *session, tn_error *err)
 {
+    for (uint32_t i = 0; i < session->resident_count; i++)
+        if (!session->residents[i].buffer)
+            return &session->residents[i];
     if (!tni_grow(&session->arena.allocator, &session->residents, &session->resident_capacity,
                   session->resident_count + 1, sizeof *session->residents)) {
         tni_fail_memory(err, "a table of weights",
                         (session->resident_count + 1) * sizeof *session->residents);
         return NULL;
     }
-    tni_resident *r = &session->residents[session->resident_count++];
-    *r = (tni_resident){ .place = place, .layout = layout, .data = data, .bytes = bytes };
-    return r;
+    return &session->residents[session->resident_count++];
+}
+
+static uint64_t *counter_of(tn_session *session, const tni_resident *r)
+{
+    return r->is_mapped ? &session->weight_mapped_bytes : &session->weight_copied_bytes;
+}
+
+// Takes the entry's buffer over, also when it fails.
+static tn_status keep_resident(tn_session *session, const tni_resident *made,
+                               tni_resident **out_resident, tn_error *err)
+{
+    tni_resident *r = add_resident(session, err);
+    if (!r) {
+        session->lanes[made->place].table->buffer_free(made->buffer);
+        return TN_E_HOST_MEMORY;
+    }
+    *r = *made;
+    *counter_of(session, r) += r->bytes;
+    *out_resident = r;
+    return TN_OK;
+}
+
+static void release_resident(tn_session *session, tni_resident *r)
+{
+    session->lanes[r->place].table->buffer_free(r->buffer);
+    *counter_of(session, r) -= r->bytes;
+    *r = (tni_resident){ .buffer = NULL };
+}
+
+// Room for one use more, before anything is made for it.
+static tn_status make_room(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    return tni_grow(&session->arena.allocator, &compiled->uses, &compiled->use_capacity,
+                    compiled->use_count + 1, sizeof *compiled->uses)
+               ? TN_OK
+               : tni_fail_memory(err, "a table of weights",
+                                 (compiled->use_count + 1) * sizeof *compiled->uses);
+}
+
+static void use(tn_session *session, tni_compiled *compiled, tni_resident *r)
+{
+    compiled->uses[compiled->use_count++] = (uint32_t)(r - session->residents);
+    r->uses++;
+}
+
+void tni_weights_release(tn_session *session, tni_compiled *compiled)
+{
+    for (uint32_t i = 0; i < compiled->use_count; i++) {
+        tni_resident *r = &session->residents[compiled->uses[i]];
+        if (--r->uses == 0)
+            release_resident(session, r);
+    }
+    compiled->use_count = 0;
+    tni_free(&session->arena.allocator, compiled->uses);
+    compiled->uses = NULL;
 }
 
 // The first memory that takes host memory as it is.
@@ -71,30 +128,31 @@ static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const
     return status;
 }
 
-tn_status tni_weight_resident(tn_session *session, uint32_t place, const tn_graph *graph,
+static tn_status make_resident(tn_session *session, uint32_t place, const tni_value *value,
+                               uint64_t bytes, tni_resident **out_resident, tn_error *err)
+{
+    tni_lane *lane = &session->lanes[place];
+    tni_resident made = { .place = place, .data = value->data, .bytes = bytes };
+    made.is_mapped = try_import(lane, value->data, bytes, &made.buffer);
+    tn_status status = made.is_mapped
+                           ? TN_OK
+                           : copy_in(lane, value->data, bytes, value->name, &made.buffer, err);
+    return status == TN_OK ? keep_resident(session, &made, out_resident, err) : status;
+}
+
+tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err)
 {
+    const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[graph->storages[storage].owner];
     uint64_t bytes = graph->storages[storage].bytes;
-    tni_lane *lane = &session->lanes[place];
+    tn_status status = make_room(session, compiled, err);
     tni_resident *r = find_resident(session, place, value->data, bytes, 0, NULL);
-    if (!r) {
-        tnp_buffer *buffer;
-        bool is_imported = try_import(lane, value->data, bytes, &buffer);
-        tn_status status = is_imported
-                               ? TN_OK
-                               : copy_in(lane, value->data, bytes, value->name, &buffer, err);
-        if (status != TN_OK)
-            return status;
-        r = add_resident(session, place, value->data, bytes, 0, err);
-        if (!r) {
-            lane->table->buffer_free(buffer);
-            return TN_E_HOST_MEMORY;
-        }
-        r->buffer = buffer;
-        r->is_mapped = is_imported;
-        *(is_imported ? &session->weight_mapped_bytes : &session->weight_copied_bytes) += bytes;
-    }
+    if (status == TN_OK && !r)
+        status = make_resident(session, place, value, bytes, &r, err);
+    if (status != TN_OK)
+        return status;
+    use(session, compiled, r);
     *out_buffer = r->buffer;
     return TN_OK;
 }
@@ -134,7 +192,9 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name,
 {
     void *map;
     unsigned char *staging = NULL;
-    tn_status status = tni_lane_allocate(p->lane, p->pack->bytes, name, out_buffer, &map, err);
+    char what[200];
+    tni_format_text(what, sizeof what, "weight '%s', packed,", name);
+    tn_status status = tni_lane_allocate(p->lane, p->pack->bytes, what, out_buffer, &map, err);
     if (status != TN_OK)
         return status;
     if (!map && !(staging = tni_alloc(&session->arena.allocator, p->pack->bytes)))
@@ -161,53 +221,46 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name,
     return status;
 }
 
-tn_status tni_weight_packed(tn_session *session, uint32_t place, const tn_graph *graph,
-                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err)
+static tn_status make_packed(tn_session *session, uint32_t place, const tni_value *value,
+                             const unsigned char *source, const tni_pack *pack,
+                             tni_resident **out_resident, tn_error *err)
 {
-    const tni_value *value = &graph->values[pack->value];
-    const unsigned char
-        *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data +
-                  value->offset;
-    tni_lane *lane = &session->lanes[place];
-    tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout, value);
-    if (r) {
-        *out_buffer = r->buffer;
-        return TN_OK;
-    }
     tnp_value described = {
         .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name
     };
+    tni_resident made = { .place = place,
+                          .layout = pack->layout,
+                          .data = source,
+                          .bytes = pack->bytes,
+                          .dtype = value->dtype };
     memcpy(described.dims, value->dims, sizeof described.dims);
     memcpy(described.strides, value->strides, sizeof described.strides);
-    packing p = { .lane = lane,
+    memcpy(made.dims, value->dims, sizeof made.dims);
+    memcpy(made.strides, value->strides, sizeof made.strides);
+    packing p = { .lane = &session->lanes[place],
                   .value = &described,
                   .pack = pack,
                   .source = source,
                   .groups = pack->bytes / pack->group_bytes };
-    tnp_buffer *buffer;
-    tn_status status = pack_into(session, &p, value->name, &buffer, err);
-    if (status != TN_OK)
-        return status;
-    r = add_resident(session, place, source, pack->bytes, pack->layout, err);
-    if (!r) {
-        lane->table->buffer_free(buffer);
-        return TN_E_HOST_MEMORY;
-    }
-    r->buffer = buffer;
-    r->dtype = value->dtype;
-    memcpy(r->dims, value->dims, sizeof r->dims);
-    memcpy(r->strides, value->strides, sizeof r->strides);
-    session->weight_copied_bytes += pack->bytes;
-    *out_buffer = buffer;
-    return TN_OK;
+    tn_status status = pack_into(session, &p, value->name, &made.buffer, err);
+    return status == TN_OK ? keep_resident(session, &made, out_resident, err) : status;
 }
 
-void tni_weights_release(tn_session *session)
+tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->resident_count; i++)
-        session->lanes[session->residents[i].place].table->buffer_free(
-            session->residents[i].buffer);
-    tni_free(&session->arena.allocator, session->residents);
-    session->residents = NULL;
-    session->resident_count = session->resident_capacity = 0;
+    const tn_graph *graph = compiled->graph;
+    const tni_value *value = &graph->values[pack->value];
+    const unsigned char
+        *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data +
+                  value->offset;
+    tn_status status = make_room(session, compiled, err);
+    tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout, value);
+    if (status == TN_OK && !r)
+        status = make_packed(session, place, value, source, pack, &r, err);
+    if (status != TN_OK)
+        return status;
+    use(session, compiled, r);
+    *out_buffer = r->buffer;
+    return TN_OK;
 }

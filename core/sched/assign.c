@@ -42,7 +42,8 @@ static void index_claims(assigning *a)
         const tni_claim *claim = &a->answers->claims[c];
         uint32_t first = claim->nodes[0];
         a->next_claim[c] = TNP_NONE;
-        if (claim->node_count > 1 && a->request->single_nodes_only)
+        bool is_open = a->request->places >> claim->place & 1;
+        if (!is_open || (claim->node_count > 1 && a->request->single_nodes_only))
             continue;
         for (uint32_t i = 0; i < claim->node_count; i++)
             a->takes[claim->nodes[i]] |= UINT64_C(1) << claim->place;
@@ -61,13 +62,12 @@ static void index_claims(assigning *a)
 static void pin_storages(assigning *a)
 {
     const tn_graph *graph = a->graph;
-    const uint32_t *pins = a->request->storage_places;
+    const uint64_t *may_be = a->request->storage_places;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
-        bool is_pinned = pins && s < a->request->pinned_count && pins[s] != TNP_NONE;
         if (a->kept.groups[s] == s)   // the least of its group comes first
             a->may_hold[s] = UINT64_MAX;
-        if (is_pinned)
-            a->may_hold[a->kept.groups[s]] &= UINT64_C(1) << pins[s];
+        if (may_be && s < a->request->pinned_count)
+            a->may_hold[a->kept.groups[s]] &= may_be[s];
     }
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];

@@ -28,20 +28,31 @@ typedef struct judging {
     bool *is_hopeless;        // by node: no place takes something simple in its place
 } judging;
 
-static void find_takers(const tn_graph *graph, const tni_answers *answers, uint64_t *takes)
+uint64_t tni_preferred_places(const tni_schedule_request *request)
+{
+    uint64_t preferred = 0;
+    for (uint32_t i = 0; i < request->device_count; i++)
+        if (request->devices[i]->info.kind != TNP_KIND_CPU)
+            preferred |= UINT64_C(1) << i;
+    return preferred & tni_places_of(request);
+}
+
+static void find_takers(const tn_graph *graph, const tni_answers *answers, uint64_t places,
+                        uint64_t *takes)
 {
     memset(takes, 0, graph->node_count * sizeof *takes);
     for (uint32_t c = 0; c < answers->claim_count; c++)
         for (uint32_t i = 0; i < answers->claims[c].node_count; i++)
-            takes[answers->claims[c].nodes[i]] |= UINT64_C(1) << answers->claims[c].place;
+            takes[answers->claims[c].nodes[i]] |= UINT64_C(1) << answers->claims[c].place & places;
 }
 
 // The answer is NULL when there is no memory.
-static uint64_t *take_takers(tni_arena *arena, const tn_graph *graph, const tni_answers *answers)
+static uint64_t *take_takers(tni_arena *arena, const tn_graph *graph, const tni_answers *answers,
+                             uint64_t places)
 {
     uint64_t *takes = tni_arena_take_array(arena, graph->node_count, sizeof *takes);
     if (takes)
-        find_takers(graph, answers, takes);
+        find_takers(graph, answers, places, takes);
     return takes;
 }
 
@@ -56,7 +67,7 @@ static bool is_open_question(const judging *j, uint32_t node)
 static bool find_where_nodes_may_run(judging *j)
 {
     const tn_graph *graph = j->request->graph;
-    const uint32_t *pins = j->request->storage_places;
+    const uint64_t *may_be = j->request->storage_places;
     uint64_t *holds = tni_arena_take_array(j->arena, graph->storage_count, sizeof *holds);
     tni_kept kept;
     if (!holds || !tni_find_kept(graph, j->arena, &kept))
@@ -64,8 +75,8 @@ static bool find_where_nodes_may_run(judging *j)
     for (uint32_t s = 0; s < graph->storage_count; s++) {
         if (kept.groups[s] == s)   // the least of its group comes first
             holds[s] = UINT64_MAX;
-        if (pins && pins[s] != TNP_NONE)
-            holds[kept.groups[s]] &= UINT64_C(1) << pins[s];
+        if (may_be)
+            holds[kept.groups[s]] &= may_be[s];
     }
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -174,7 +185,8 @@ static tn_status make_until_settled(judging *j, tn_error *err)
         tni_arena_init(&scratch, &j->arena->allocator);
         status = make_graph(j, &scratch, err);
         const uint64_t *takes = status == TN_OK ? take_takers(&scratch, j->schedule->own_graph,
-                                                              &j->schedule->own_answers)
+                                                              &j->schedule->own_answers,
+                                                              tni_places_of(j->request))
                                                 : NULL;
         if (takes)
             has_changed = judge(j, takes);
@@ -197,14 +209,13 @@ static tn_status begin(judging *j, const tni_schedule_request *request, tni_sche
         .schedule = schedule,
         .arena = arena,
         .into = schedule->decomposed,
-        .takes = take_takers(arena, request->graph, &schedule->given_answers),
+        .takes = take_takers(arena, request->graph, &schedule->given_answers,
+                             tni_places_of(request)),
+        .preferred = tni_preferred_places(request),
         .may = tni_arena_take_array(arena, nodes, sizeof *j->may),
         .open = tni_arena_take_array(arena, nodes, sizeof *j->open),
         .is_hopeless = tni_arena_take_array(arena, nodes, sizeof *j->is_hopeless),
     };
-    for (uint32_t i = 0; i < request->device_count; i++)
-        if (request->devices[i]->info.kind != TNP_KIND_CPU)
-            j->preferred |= UINT64_C(1) << i;
     bool has_memory = j->into && j->takes && j->may && j->open && j->is_hopeless &&
                       find_where_nodes_may_run(j);
     return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->takes);

@@ -2,6 +2,7 @@
 //
 //   slice.c      a part of a graph in the words of the plugin contract
 //   ask.c        what each device would take: claims, and reasons for refusals
+//   narrow.c     where bytes that stay on one place may be, by the answers to one graph
 //   decompose.c  which composite nodes are decomposed, because of what was refused
 //   assign.c     which claim gets each node
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
@@ -125,9 +126,17 @@ typedef struct tni_schedule_request {
     const tn_graph *graph;
     tn_device *const *devices;
     uint32_t device_count;
-    const uint32_t *storage_places;   // by storage: the place where its bytes must stay, TNP_NONE =
-                                      // free; NULL = all are free
+    const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
+                                      // NULL = all are free
+    uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
+    tni_answers *answers;             // of tni_ask to the graph, taken over; NULL = it is asked now
 } tni_schedule_request;
+
+// By the answers that request has, and storage_places as they are: takes away the places where what
+// stays on one place (a state) cannot be, because not every node that touches it is taken there.
+// Nodes that may yet be decomposed do not count. Errors: TN_E_HOST_MEMORY.
+tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
+                              uint64_t *storage_places, tn_error *err);
 
 // Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it comes from
 // the arena but answers and own_graph, which tni_schedule_finish gives back.

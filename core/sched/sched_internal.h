@@ -4,6 +4,13 @@
 
 #include "sched/sched.h"
 
+// Those that may be given nodes, and of these the ones that are no CPUs; a bit each.
+static inline uint64_t tni_places_of(const tni_schedule_request *request)
+{
+    return request->places ? request->places : UINT64_MAX;
+}
+uint64_t tni_preferred_places(const tni_schedule_request *request);   // decompose.c
+
 // Without a measurement: what moving bytes from one device to another costs.
 double tni_transfer_cost_ns(uint64_t bytes);
 
@@ -23,8 +30,9 @@ typedef struct tni_assign_request {
     tn_device *const *devices;
     uint32_t device_count;
     bool single_nodes_only;
-    const uint32_t *storage_places;   // as in tni_schedule_request; of storages below pinned_count
+    const uint64_t *storage_places;   // as in tni_schedule_request; of storages below pinned_count
     uint32_t pinned_count;
+    uint64_t places;   // that may be given nodes
     const tni_answers *answers;
 } tni_assign_request;
 

@@ -21,6 +21,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
                                       .single_nodes_only = alone,
                                       .storage_places = request->storage_places,
                                       .pinned_count = s->given->storage_count,
+                                      .places = tni_places_of(request),
                                       .answers = s->answers };
         status = tni_assign(&assign, scratch, chosen, err);
         if (status == TN_OK)
@@ -41,8 +42,14 @@ tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *aren
                         request->device_count, TNI_MAX_PLACES);
     tni_arena scratch;
     tni_arena_init(&scratch, &arena->allocator);
-    tn_status status = tni_ask(request->graph, request->devices, request->device_count, false,
-                               &scratch, &out_schedule->given_answers, err);
+    tn_status status = TN_OK;
+    if (request->answers) {
+        out_schedule->given_answers = *request->answers;
+        *request->answers = (tni_answers){ 0 };
+    } else {
+        status = tni_ask(request->graph, request->devices, request->device_count, false, &scratch,
+                         &out_schedule->given_answers, err);
+    }
     if (status == TN_OK)
         status = tni_choose_decompositions(request, arena, out_schedule, err);
     // Each time around, fewer nodes are decomposed.

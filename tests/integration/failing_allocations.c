@@ -58,17 +58,18 @@ static void building_a_graph(void **state)
     for_each_failing_allocation(build_alone, NULL);
 }
 
-static tn_status run_once(tn_session *session, const tn_graph *graph, tn_error *err)
+static tn_status run_once(tn_session *session, uint32_t number, const tn_graph *graph,
+                          tn_error *err)
 {
     const float ones[24] = { 1, 1, 1, 1 };
     const int32_t index[3] = { 0, 1, 2 };
     const tn_feed feeds[] = { { tn_graph_find(graph, "x"), ones, sizeof ones },
                               { tn_graph_find(graph, "i"), index, sizeof index } };
     float out[24];
-    tn_status status = tn_session_run(session, 0, feeds, 2, err);
-    return status != TN_OK
-               ? status
-               : tn_session_read(session, 0, tn_graph_find(graph, "out"), out, sizeof out, err);
+    tn_status status = tn_session_run(session, number, feeds, 2, err);
+    return status != TN_OK ? status
+                           : tn_session_read(session, number, tn_graph_find(graph, "out"), out,
+                                             sizeof out, err);
 }
 
 static void take_value(void *context, const tn_planned_value *value)
@@ -107,7 +108,7 @@ static tn_status make_session(const tn_allocator *allocator, void *context)
     if (status == TN_OK) {
         failing_alloc *failing = (failing_alloc *)allocator->context;
         uint64_t calls = failing->calls;
-        status = run_once(session, f->graph, &err);
+        status = run_once(session, 0, f->graph, &err);
         assert_int_equal(failing->calls, calls);   // a run allocates nothing
     }
     if (status == TN_OK)
@@ -117,9 +118,37 @@ static tn_status make_session(const tn_allocator *allocator, void *context)
     return status;
 }
 
-static void creating_a_session_over_two_devices(void **state)
+// The session stays as it was where the graph does not come in.
+static tn_status add_a_graph(const tn_allocator *allocator, void *context)
 {
-    (void)state;
+    const fixture *f = context;
+    tn_session_options options = {
+        .size = sizeof options, .device_count = 2, .devices = f->devices, .allocator = allocator
+    };
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    uint32_t index;
+    tn_status status = tn_session_create(f->runtime, (const tn_graph *[]){ f->graph }, 1, &options,
+                                         &session, &err);
+    if (status == TN_OK) {
+        status = tn_session_add(session, f->graph, &index, &err);
+        need_clean(status, &err);
+        assert_int_equal(run_once(session, 0, f->graph, &err), TN_OK);
+        if (status == TN_OK) {
+            failing_alloc *failing = (failing_alloc *)allocator->context;
+            uint64_t calls = failing->calls;
+            assert_int_equal(run_once(session, index, f->graph, &err), TN_OK);
+            assert_int_equal(failing->calls, calls);   // nor does a run of what came later
+            status = tn_session_drop(session, index, &err);
+        }
+    }
+    need_clean(status, &err);
+    tn_session_destroy(session);
+    return status;
+}
+
+static void over_two_devices(tn_status (*run_case)(const tn_allocator *, void *))
+{
     tn_error err = { 0 };
     fixture f = { .runtime = rig_runtime(true,
                                          (const char *[]){ "plugin.partial.refuse=32",
@@ -128,10 +157,22 @@ static void creating_a_session_over_two_devices(void **state)
     f.devices[0] = rig_device(f.runtime, "partial0");
     f.devices[1] = rig_device(f.runtime, "cpu0");
     assert_int_equal(build(NULL, &f.graph, &err), TN_OK);
-    for_each_failing_allocation(make_session, &f);
+    for_each_failing_allocation(run_case, &f);
     tn_graph_destroy(f.graph);
     tn_runtime_destroy(f.runtime);
     assert_string_equal(rig_log(), "");   // nor has the plugin kept anything
+}
+
+static void creating_a_session_over_two_devices(void **state)
+{
+    (void)state;
+    over_two_devices(make_session);
+}
+
+static void adding_a_graph_to_a_session(void **state)
+{
+    (void)state;
+    over_two_devices(add_a_graph);
 }
 
 static void say_nothing(void *context, int32_t level, const char *text)
@@ -164,7 +205,7 @@ static tn_status make_all(const tn_allocator *allocator, void *context)
     if (status == TN_OK)
         status = tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, NULL, &session, &err);
     if (status == TN_OK)
-        status = run_once(session, graph, &err);
+        status = run_once(session, 0, graph, &err);
     if (status == TN_E_NOT_FOUND || is_plugin)   // a device that could not be opened is passed over
         assert_non_null(strstr(err.text, "memory"));
     else if (status != TN_E_DEVICE_MEMORY)   // the CPU's buffers are the host's memory
@@ -207,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(building_a_graph),
         cmocka_unit_test(creating_a_session_over_two_devices),
+        cmocka_unit_test(adding_a_graph_to_a_session),
         cmocka_unit_test(a_runtime_with_all_that_is_made_of_it),
         cmocka_unit_test(opening_a_model_mapped_or_read),
     };

@@ -66,6 +66,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     const tn_graph *graphs[] = { graph };
     const char *path = test_folder_path(&folder, "other"), *text, *key = "general.architecture";
     tn_session *new_session;
+    uint32_t index;
     tn_snapshot *new_snapshot;
     tn_model *new_model;
     tn_value_info value = { .size = sizeof value };
@@ -92,6 +93,10 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("runtime", tn_session_create, NULL, graphs, 1, NULL, &new_session);
     REFUSED("graphs", tn_session_create, runtime, NULL, 1, NULL, &new_session);
     REFUSED("out_session", tn_session_create, runtime, graphs, 1, NULL, NULL);
+    REFUSED("session", tn_session_add, NULL, graph, &index);
+    REFUSED("graph", tn_session_add, session, NULL, &index);
+    REFUSED("out_index", tn_session_add, session, graph, NULL);
+    check_refused("tn_session_drop", "session", tn_session_drop(NULL, 0, &err), &err);
     REFUSED("session", tn_session_run, NULL, 0, NULL, 0);
     REFUSED("feeds", tn_session_run, session, 0, NULL, 1);
     REFUSED("session", tn_session_read, NULL, 0, input, floats, sizeof floats);

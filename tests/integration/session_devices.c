@@ -273,6 +273,7 @@ static bool fail_at(int k, const char *refuse, bool is_hidden, const results *wa
     tn_feed feeds[] = { { tn_graph_find(graph, "x"), x, sizeof x },
                         { tn_graph_find(graph, "index"), index, sizeof index } };
     results got;
+    uint32_t added;
     tn_session *session = NULL;
     tn_error err = { 0 };
     tn_status status = tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options,
@@ -285,6 +286,10 @@ static bool fail_at(int k, const char *refuse, bool is_hidden, const results *wa
                                  &err);
     if (status == TN_OK)
         status = tn_session_reset(session, &err);
+    if (status == TN_OK)   // its own graph once more
+        status = tn_session_add(session, graph, &added, &err);
+    if (status == TN_OK)
+        status = tn_session_run(session, added, feeds, 2, &err);
     *failures += status != TN_OK;
     if (status != TN_OK && (status != TN_E_DEVICE_MEMORY || !strstr(err.text, "told to fail") ||
                             !strstr(err.text, "partial0")))

@@ -70,7 +70,7 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
         { "a graph that is not there",
           1,
           { x, ones, 16 },
-          "there is no graph 1, the session has 1" },
+          "there is no graph 1, the session was given 1" },
         { "more bytes than there are",
           0,
           { x, ones, 20 },

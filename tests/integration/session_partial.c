@@ -3,6 +3,7 @@
 // from the host, to have little of it, to fail at one call.
 //
 //   plugin.partial.refuse            ops, by number, with commas between: "35,37"
+//   plugin.partial.most_rows         set_rows of more rows than these is refused too
 //   plugin.partial.hidden            1: the host cannot map its buffers
 //   plugin.partial.memory            bytes that are free
 //   plugin.partial.largest           bytes of the largest buffer
@@ -10,6 +11,7 @@
 //   plugin.partial.update_bytes      what device_info says
 //   plugin.partial.kind              of its device, as device_info says it; 1 (CPU) without
 //   plugin.partial.cost              a factor on the cost of every claim
+//   plugin.partial.tell              1: a line in the log for each buffer that is allocated
 //   plugin.partial.fail_at           the call that fails, counted from 1 over all that can
 //
 // What it handed out and did not get back it logs when it is stopped. One instance at a time: the
@@ -124,8 +126,8 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *what, tnp_
                               tnp_error *err)
 {
     // Asked for here as well, as a plugin should: the host warns of settings that nobody asks for.
-    static const char *const keys[] = { "refuse", "cost",    "hidden",
-                                        "memory", "largest", "import_alignment" };
+    static const char *const keys[] = { "refuse",           "cost", "hidden",   "memory", "largest",
+                                        "import_alignment", "tell", "most_rows" };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         (void)setting(keys[i]);
     return fails() ? FAIL : made(it.cpu->open(instance, what, out, err));
@@ -168,6 +170,8 @@ static tnp_status link_devices(tnp_device *from, tnp_device *to, tnp_link *link,
 static tnp_status buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
                                tnp_error *err)
 {
+    if (number("tell", 0))
+        it.host->log(it.host->context, 1, "a buffer is allocated");
     return fails() ? FAIL : made(it.cpu->buffer_alloc(device, what, out, err));
 }
 
@@ -256,9 +260,13 @@ typedef struct passing {
     double factor;
 } passing;
 
-static int is_refused(tnp_op op)
+static int is_refused(const tnp_slice *slice, uint32_t node)
 {
     const char *at = setting("refuse");
+    tnp_op op = slice->nodes[node]->op;
+    if (op == TNP_OP_SET_ROWS && (uint64_t)slice->values[slice->nodes[node]->inputs[1]]->dims[1] >
+                                     number("most_rows", UINT64_MAX))
+        return 1;
     for (; at && *at; at += strcspn(at, ","), at += *at == ',')
         if (strtoul(at, NULL, 10) == op)
             return 1;
@@ -270,7 +278,7 @@ static void take(void *context, const tnp_claim *claim)
     const passing *p = context;
     tnp_claim own = *claim;
     for (uint32_t i = 0; i < claim->node_count; i++)
-        if (is_refused(p->slice->nodes[claim->nodes[i]]->op))
+        if (is_refused(p->slice, claim->nodes[i]))
             return;
     own.cost_ns *= p->factor;
     p->sink->take(p->sink->context, &own);
@@ -291,7 +299,7 @@ static tnp_status claim_nodes(tnp_device *device, const tnp_slice *slice,
     if (fails())
         return FAIL;
     for (uint32_t i = 0; i < slice->node_count; i++)
-        if (is_refused(slice->nodes[i]->op))
+        if (is_refused(slice, i))
             sink->refuse(sink->context, i, "it is told to refuse this op");
     return it.cpu->claim(device, slice, &own, err);
 }

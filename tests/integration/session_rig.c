@@ -27,6 +27,12 @@ const char *rig_log(void)
 
 tn_runtime *rig_runtime(bool with_partial, const char *const *settings)
 {
+    return rig_runtime_on(NULL, with_partial, settings);
+}
+
+tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
+                           const char *const *settings)
+{
     static const char *const paths[] = { CPU_PLUGIN_PATH, PARTIAL_PLUGIN_PATH };
     const char *all[16] = { "plugin.cpu.activations=f32", "plugin.partial.activations=f32" };
     tn_runtime_options options = { .size = sizeof options,
@@ -35,6 +41,7 @@ tn_runtime *rig_runtime(bool with_partial, const char *const *settings)
                                    .plugin_path_count = with_partial ? 2 : 1,
                                    .settings = all,
                                    .setting_count = 2,
+                                   .allocator = allocator,
                                    .log = keep_line };
     tn_runtime *runtime = NULL;
     tn_error err = { 0 };

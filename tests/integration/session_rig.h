@@ -8,6 +8,9 @@
 // Settings end with NULL; without any: one thread, plain activations. The device "partial0" is
 // there when `with_partial` is.
 tn_runtime *rig_runtime(bool with_partial, const char *const *settings);
+// The same with an allocator, of everything in the runtime; NULL = the default.
+tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
+                           const char *const *settings);
 // All lines that were logged since the runtime before was made, "" = none.
 const char *rig_log(void);
 

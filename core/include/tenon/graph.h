@@ -59,7 +59,7 @@ static inline bool tn_value_is_none(tn_value value)
 TN_NODISCARD TN_API tn_status tn_graph_create(const tn_allocator *allocator, tn_graph **out_graph,
                                               tn_error *err);
 
-// NULL is fine. Not while a session made from it lives. Since 0.1
+// NULL is fine. Not while a session has it. Since 0.1
 TN_API void tn_graph_destroy(tn_graph *graph);
 
 // ------------------------------------------------------------------------------------------ leaves

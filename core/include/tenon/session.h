@@ -4,8 +4,10 @@
 // several batch sizes, say. They share states of the same name, weights with the same bytes, and
 // one arena per device, sized for the largest. When tn_session_create returns, every program is
 // compiled and bound; tn_session_run then allocates nothing, builds nothing and plans nothing.
+// Further graphs, smaller ones, can be added later: they run inside the same arenas.
 //
-// Ownership: runtime, graphs and the bytes of weights are lent and outlive the session.
+// Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
+// what only it uses may go after tn_session_drop.
 // Threads: [one per session]; different sessions of one runtime run at the same time.
 #ifndef TENON_SESSION_H
 #define TENON_SESSION_H
@@ -39,6 +41,24 @@ TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_gr
 // NULL is fine; waits for what runs. Since 0.1
 TN_API void tn_session_destroy(tn_session *session);
 
+// Adds a graph to a session: asks, assigns, plans, compiles and binds it. What lives within its run
+// gets a place in the arenas that are there, so a session is made with the largest of its graphs
+// ("reserved"), and takes any smaller one afterwards; devices on which nothing is reserved get no
+// work. The states of the graph are states that the session has, on the devices where they are;
+// weights that are resident are used as they are, others become so. *out_index: what the calls
+// below know it by; no other graph of this session ever has the same. After an error everything is
+// as it was, and the other graphs still run.
+// Errors: TN_E_DEVICE_MEMORY a device's arena is too small, with needed and reserved bytes;
+// TN_E_GRAPH the graph is not finished, a state is none of the session's, or differs; TN_E_ARG; and
+// those of tn_session_create. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_add(tn_session *session, const tn_graph *graph,
+                                             uint32_t *out_index, tn_error *err);
+
+// Drops a graph, also one that was given at creation: its tables and programs, and the weights that
+// no other graph of the session uses. Arenas and states stay as they are. Its outputs cannot be
+// read any more. Errors: TN_E_ARG no graph, or none any more, has this index. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_drop(tn_session *session, uint32_t index, tn_error *err);
+
 // Bytes for an input: all of its elements, contiguous; only the first ones when a view of the input
 // has an extent (tn_graph_limit), which says that no more count. No input twice in one run.
 typedef struct tn_feed {
@@ -47,10 +67,11 @@ typedef struct tn_feed {
     uint64_t bytes;
 } tn_feed;
 
-// Runs graph number `graph` (its place in the array given at creation) once and returns when it is
-// done. feeds: inputs that are not fed keep the bytes of their last run; those never fed are zero.
-// Errors: TN_E_ARG; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of
-// the device: states are then undefined until tn_session_reset or tn_session_restore. Since 0.1
+// Runs graph number `graph` (its place in the array given at creation, or what tn_session_add
+// answered) once and returns when it is done. feeds: inputs that are not fed keep the bytes of
+// their last run; those never fed are zero. Errors: TN_E_ARG; TN_E_DATA an index or length outside
+// its range; TN_E_DEVICE_LOST and others of the device: states are then undefined until
+// tn_session_reset or tn_session_restore. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
@@ -66,8 +87,9 @@ TN_NODISCARD TN_API tn_status tn_session_reset(tn_session *session, tn_error *er
 // --------------------------------------------------------------------------------------- snapshots
 
 // A snapshot is a file with the states of a session, to go on from in another process. It holds
-// numbers of the machine's little-endian kind and no addresses, a fingerprint of the session's
-// graphs, and a SHA-256 of all of it. It fits a session of the same graphs, on whatever devices.
+// numbers of the machine's little-endian kind and no addresses, a fingerprint of the graphs that
+// the session was created with, and a SHA-256 of all of it. It fits a session that was created with
+// the same graphs, on whatever devices.
 
 // How much of a state counts: the first `count` of its last dim (of a KV cache: its tokens).
 typedef struct tn_state_extent {
@@ -135,8 +157,9 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
-// How many devices the session is for, and how many graphs; a device has a number by its place in
-// the options, or by the order of the runtime where none was named. Since 0.1
+// How many devices the session is for, and how many graphs it was given, with those that were
+// dropped; a device has a number by its place in the options, or by the order of the runtime where
+// none was named. Since 0.1
 TN_API uint32_t tn_session_device_count(const tn_session *session);
 TN_API uint32_t tn_session_graph_count(const tn_session *session);   // Since 0.1
 
@@ -179,7 +202,7 @@ typedef struct tn_graph_memory {
     uint64_t planning_ns;   // that the plan took when the session was made
 } tn_graph_memory;
 
-// Errors: TN_E_ARG there is no such graph or device; TN_E_HOST_MEMORY. Since 0.1
+// Errors: TN_E_ARG there is no such graph, or not any more, or device; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph,
                                                       uint32_t device, tn_graph_memory *out_memory,
                                                       tn_error *err);

@@ -167,9 +167,9 @@ static void a_storage_that_is_pinned_stays(void **state)
     tn_value a = rig_op(&r, TNP_OP_NEG, s);
     rig_finish(&r, a);
     for (uint32_t place = 0; place < 2; place++) {
-        uint32_t pins[8];
+        uint64_t pins[8];
         memset(pins, 0xff, sizeof pins);
-        pins[rig_storage(&r, s)] = place;
+        pins[rig_storage(&r, s)] = UINT64_C(1) << place;
         rig_schedule(&r, pins);
         assert_int_equal(rig_place(&r, a), place);
     }
@@ -214,9 +214,9 @@ static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
     (void)state;
     tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
     rig_finish(&r, rig_op(&r, TNP_OP_EXP, s));
-    uint32_t pins[8];
+    uint64_t pins[8];
     memset(pins, 0xff, sizeof pins);
-    pins[rig_storage(&r, s)] = 1;
+    pins[rig_storage(&r, s)] = 2;   // the second place
     r.fakes[1].refused_ops[0] = TNP_OP_EXP;
     r.fakes[1].reason = "no exponents";
     assert_int_equal(rig_try(&r, pins), TN_E_UNSUPPORTED);
@@ -232,16 +232,22 @@ static void more_devices_than_can_be_counted_are_refused(void **state)
     for (int i = 0; i < 65; i++)
         list[i] = &r.devices[0];
     tni_schedule schedule;
-    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 65, NULL }, &r.arena,
-                                       &schedule, &r.err),
-                     TN_E_ARG);
-    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 64, NULL }, &r.arena,
-                                       &schedule, &r.err),
-                     TN_OK);
+    assert_int_equal(
+        tni_schedule_make(
+            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 65 },
+            &r.arena, &schedule, &r.err),
+        TN_E_ARG);
+    assert_int_equal(
+        tni_schedule_make(
+            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 64 },
+            &r.arena, &schedule, &r.err),
+        TN_OK);
     tni_schedule_finish(&schedule);
-    assert_int_equal(tni_schedule_make(&(tni_schedule_request){ r.graph, list, 0, NULL }, &r.arena,
-                                       &schedule, &r.err),
-                     TN_E_UNSUPPORTED);
+    assert_int_equal(
+        tni_schedule_make(
+            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 0 },
+            &r.arena, &schedule, &r.err),
+        TN_E_UNSUPPORTED);
 }
 
 static void equal_offers_go_to_the_first_device(void **state)

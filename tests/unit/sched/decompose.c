@@ -142,14 +142,14 @@ static void a_state_elsewhere_keeps_a_node_whole(void **state)
     tn_value free_one = rig_op(&r, TNP_OP_SILU, rig_input(&r, "x"));
     tn_value of_state = rig_op(&r, TNP_OP_SILU, s);
     rig_finish(&r, tn_graph_add(r.graph, free_one, of_state));
-    uint32_t pins[16];
+    uint64_t pins[16];
     memset(pins, 0xff, sizeof pins);
-    pins[rig_storage(&r, s)] = 1;
+    pins[rig_storage(&r, s)] = 2;   // the second place
     assert_int_equal(rig_try(&r, pins), TN_OK);
     assert_true(r.schedule.decomposed[0] != 0);
     assert_true(r.schedule.decomposed[1] == 0);
     assert_int_equal(r.schedule.places[r.schedule.graph->values[of_state.index].node], 1);
-    pins[rig_storage(&r, s)] = 0;
+    pins[rig_storage(&r, s)] = 1;
     assert_int_equal(rig_try(&r, pins), TN_OK);   // now it is where the steps can be
     assert_true(r.schedule.decomposed[1] != 0);
 }

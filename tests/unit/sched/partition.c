@@ -256,8 +256,9 @@ static tn_status schedule_with(const tn_allocator *allocator, void *context)
     tni_arena_init(&arena, allocator);
     tni_schedule schedule;
     tn_error err = { 0 };
-    tn_status status = tni_schedule_make(&(tni_schedule_request){ r.graph, r.list, 2, NULL },
-                                         &arena, &schedule, &err);
+    tn_status status = tni_schedule_make(
+        &(tni_schedule_request){ .graph = r.graph, .devices = r.list, .device_count = 2 }, &arena,
+        &schedule, &err);
     assert_true(status == TN_OK || status == TN_E_HOST_MEMORY);
     tni_schedule_finish(&schedule);
     tni_schedule_finish(&schedule);

@@ -68,14 +68,19 @@ void rig_finish(rig *r, tn_value out)
         fail_msg("%s", r->err.text);
 }
 
-tn_status rig_try(rig *r, const uint32_t *storage_places)
+tn_status rig_try(rig *r, const uint64_t *storage_places)
 {
     tni_schedule_finish(&r->schedule);
-    tni_schedule_request request = { r->graph, r->list, r->device_count, storage_places };
+    tni_schedule_request request = {
+        .graph = r->graph,
+        .devices = r->list,
+        .device_count = r->device_count,
+        .storage_places = storage_places,
+    };
     return tni_schedule_make(&request, &r->arena, &r->schedule, &r->err);
 }
 
-void rig_schedule(rig *r, const uint32_t *storage_places)
+void rig_schedule(rig *r, const uint64_t *storage_places)
 {
     if (rig_try(r, storage_places) != TN_OK)
         fail_msg("%s", r->err.text);

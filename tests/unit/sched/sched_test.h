@@ -31,8 +31,8 @@ tn_value rig_op(rig *r, tnp_op op, tn_value x);
 void rig_finish(rig *r, tn_value out);   // as the output "out"; fails the test (CMocka)
 
 // Makes the schedule and holds it against the graph; fails the test when that is not possible.
-void rig_schedule(rig *r, const uint32_t *storage_places);
-tn_status rig_try(rig *r, const uint32_t *storage_places);   // r->err says why not
+void rig_schedule(rig *r, const uint64_t *storage_places);
+tn_status rig_try(rig *r, const uint64_t *storage_places);   // r->err says why not
 
 // Fails unless each node is in one unit, units come after what they wait for, segments and steps
 // agree with them, and every operand is where it is read.

@@ -1,0 +1,109 @@
+// graphs.c: the graphs of a session. Each has tables of its own, so that one can go alone, and a
+// number that no other ever has.
+#include "base/alloc.h"
+#include "base/error.h"
+#include "exec/exec_internal.h"
+
+tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_error *err)
+{
+    const tn_allocator *allocator = &session->arena.allocator;
+    tni_compiled *compiled = NULL;
+    if (tni_grow(allocator, &session->graphs, &session->graph_capacity, session->graph_count + 1,
+                 sizeof *session->graphs))
+        compiled = tni_alloc_zeroed(allocator, 1, sizeof *compiled);
+    if (!compiled) {
+        tni_fail_memory(err, "a graph of a session", sizeof *compiled);
+        return NULL;
+    }
+    tni_arena_init(&compiled->arena, allocator);
+    compiled->number = session->next_number++;
+    compiled->graph = graph;
+    compiled->fingerprint = graph->fingerprint;
+    session->graphs[session->graph_count++] = compiled;
+    return compiled;
+}
+
+void tni_graphs_remove(tn_session *session, uint32_t at)
+{
+    tni_compiled *compiled = session->graphs[at];
+    tni_programs_release(session, compiled);
+    tni_weights_release(session, compiled);   // some of their bytes are the schedule's own graph's
+    tni_answers_finish(&compiled->answers);
+    tni_schedule_finish(&compiled->schedule);
+    tni_arena_finish(&compiled->arena);
+    tni_free(&session->arena.allocator, compiled);
+    session->graph_count--;
+    for (uint32_t g = at; g < session->graph_count; g++)
+        session->graphs[g] = session->graphs[g + 1];
+}
+
+tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char *what,
+                          uint32_t *out_at, tn_error *err)
+{
+    uint32_t low = 0, high = session->graph_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (session->graphs[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *out_at = low;
+    if (low < session->graph_count && session->graphs[low]->number == number)
+        return TN_OK;
+    if (number < session->next_number)
+        return tni_fail(err, TN_E_ARG, "%s: graph %u was dropped", what, number);
+    return tni_fail(err, TN_E_ARG, "%s: there is no graph %u, the session was given %u", what,
+                    number, session->next_number);
+}
+
+static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    tn_status status = tni_states_collect(session, compiled, err);
+    if (status == TN_OK)
+        status = tni_session_schedule(session, compiled, err);
+    if (status == TN_OK)
+        status = tni_layout(session, compiled, err);
+    if (status == TN_OK)
+        status = tni_queues_make(session, err);
+    return status == TN_OK ? tni_programs_make(session, compiled, err) : status;
+}
+
+tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_index,
+                         tn_error *err)
+{
+    tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_index",
+                                out_index, NULL);
+    if (status != TN_OK)
+        return status;
+    if (!graph->is_finished)
+        return tni_fail(err, TN_E_GRAPH, "tn_session_add: the graph is not finished");
+    if (session->next_number == TNP_NONE)
+        return tni_fail(err, TN_E_ARG, "tn_session_add: the session was given %u graphs, the most",
+                        session->next_number);
+    tni_compiled *compiled = tni_graphs_add(session, graph, err);
+    if (!compiled)
+        return TN_E_HOST_MEMORY;
+    status = make(session, compiled, err);
+    if (status == TN_OK) {
+        *out_index = compiled->number;
+    } else {
+        tni_graphs_remove(session, session->graph_count - 1);
+        session->next_number--;   // nobody has seen it
+    }
+    return status;
+}
+
+tn_status tn_session_drop(tn_session *session, uint32_t index, tn_error *err)
+{
+    uint32_t at = 0;
+    tn_status status = tni_need(err, __func__, "session", session, NULL);
+    if (status == TN_OK)
+        status = tni_graphs_find(session, index, __func__, &at, err);
+    if (status != TN_OK)
+        return status;
+    if (session->last_graph == index)
+        session->last_graph = TNP_NONE;
+    tni_graphs_remove(session, at);
+    return TN_OK;
+}
