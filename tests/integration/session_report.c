@@ -225,7 +225,7 @@ static void what_is_not_there_is_refused_with_the_numbers(void **state)
     assert_non_null(strstr(err.text, "device 1 is asked, the session has 1"));
     assert_int_equal(of_device.peak_bytes, 0);
     assert_int_equal(tn_session_graph_memory(session, 7, 0, &of_graph, &err), TN_E_ARG);
-    assert_non_null(strstr(err.text, "graph 7 is asked, the session has 1"));
+    assert_non_null(strstr(err.text, "there is no graph 7, the session was given 1"));
     assert_int_equal(of_graph.peak_bytes, 0);
     assert_int_equal(tn_session_values(session, 0, 2, &(tn_planned_values){ &c, collect }, &err),
                      TN_E_ARG);
