@@ -1,7 +1,6 @@
 #include "plan/ceiling.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool tni_plan_ceiling_make(const tni_plan_sections *sections, tni_arena *arena,
                            tni_plan_ceiling *out)
@@ -12,9 +11,8 @@ bool tni_plan_ceiling_make(const tni_plan_sections *sections, tni_arena *arena,
     // Each item begins and ends two covers at most; so no more than three an item are hidden.
     out->covers = tni_arena_take_array(arena, 3 * items, sizeof *out->covers);
     out->hanging = tni_arena_take_array(arena, count, sizeof *out->hanging);
-    out->at_first = tni_arena_take_array(arena, count, sizeof *out->at_first);
     out->sections_below = tni_arena_take_array(arena, count + 1, sizeof *out->sections_below);
-    return out->fixed && out->covers && out->hanging && out->at_first && out->sections_below;
+    return out->fixed && out->covers && out->hanging && out->sections_below;
 }
 
 static int highest_first(const void *a, const void *b)
@@ -59,13 +57,6 @@ void tni_plan_ceiling_hang(tni_plan_ceiling *c, const bool *is_fixed, const uint
     c->sections_below[0] = 0;
     for (uint32_t s = 0; s < in->count; s++)
         c->sections_below[s + 1] = c->sections_below[s] + (c->hanging[s] != 0);
-    memcpy(c->at_first, c->hanging, in->count * sizeof *c->hanging);
-}
-
-void tni_plan_ceiling_reset(tni_plan_ceiling *c)
-{
-    if (c->count)
-        memcpy(c->hanging, c->at_first, c->sections->count * sizeof *c->hanging);
 }
 
 void tni_plan_ceiling_take(tni_plan_ceiling *c, uint32_t fixed)
@@ -73,10 +64,4 @@ void tni_plan_ceiling_take(tni_plan_ceiling *c, uint32_t fixed)
     const tni_fixed_item *f = &c->fixed[fixed];
     for (uint32_t i = f->first_cover; i < f->first_cover + f->cover_count; i++)
         cover(c, c->covers[i].first, c->covers[i].end, c->covers[i].hanging);
-}
-
-void tni_plan_ceiling_put_back(tni_plan_ceiling *c, uint32_t fixed)
-{
-    const tni_item *item = &c->sections->items[c->fixed[fixed].item];
-    cover(c, item->first, item->end, (int32_t)fixed + 1);
 }

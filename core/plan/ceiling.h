@@ -26,8 +26,7 @@ typedef struct tni_plan_ceiling {
     uint32_t count;
     tni_fixed_item *fixed;   // highest first
     tni_cover *covers;
-    int32_t *hanging;    // by section: one more than the number of the lowest fixed item; 0 = none
-    int32_t *at_first;   // the same before any was taken
+    int32_t *hanging;   // by section: one more than the number of the lowest fixed item; 0 = none
     uint32_t *sections_below;   // by section: how many before it had one at first
 } tni_plan_ceiling;
 
@@ -35,16 +34,15 @@ typedef struct tni_plan_ceiling {
 bool tni_plan_ceiling_make(const tni_plan_sections *sections, tni_arena *arena,
                            tni_plan_ceiling *out);
 
-// Hangs the items that are fixed; none of them that are live together may overlap.
+// Hangs the items that are fixed; none of them that are live together may overlap. Costs a sort of
+// them and the sections that each covers.
 void tni_plan_ceiling_hang(tni_plan_ceiling *ceiling, const bool *is_fixed,
                            const uint64_t *offsets);
-void tni_plan_ceiling_reset(tni_plan_ceiling *ceiling);   // as after hanging
 
-// Takes a fixed item that is the lowest one of all of its sections, and hangs it again.
+// Takes a fixed item that is the lowest one of all of its sections.
 void tni_plan_ceiling_take(tni_plan_ceiling *ceiling, uint32_t fixed);
-void tni_plan_ceiling_put_back(tni_plan_ceiling *ceiling, uint32_t fixed);
 
-// The lowest fixed item above some sections; TNP_NONE.
+// The lowest fixed item above some sections; TNP_NONE. Looks at each of them.
 static inline uint32_t tni_plan_ceiling_lowest(const tni_plan_ceiling *c, uint32_t first,
                                                uint32_t end)
 {

@@ -14,8 +14,9 @@
 #include "base/integer.h"
 #include "base/options.h"
 #include "plan/plan.h"
+#include "plan/radix.h"
 
-enum { NS_PER_MS = 1000000, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+enum { NS_PER_MS = 1000000 };
 
 // What both calls begin with.
 typedef struct problem {
@@ -28,47 +29,6 @@ typedef struct problem {
 
 // ------------------------------------------------------------------------------------------- ranks
 
-// Orders the places of `keys` by one digit; equal ones keep their order.
-static void sort_by_digit(const uint64_t *keys, size_t count, uint32_t shift, const uint32_t *from,
-                          uint32_t *to)
-{
-    size_t at[DIGITS + 1] = { 0 };
-    for (size_t i = 0; i < count; i++)
-        at[(keys[i] >> shift) % DIGITS + 1]++;
-    for (uint32_t d = 0; d < DIGITS; d++)
-        at[d + 1] += at[d];
-    for (size_t i = 0; i < count; i++)
-        to[at[(keys[from[i]] >> shift) % DIGITS]++] = from[i];
-}
-
-// By radix: a call may bring millions, mostly of few distinct digits. false: out of memory.
-static bool find_ranks(const uint64_t *keys, size_t count, tni_arena *arena, uint32_t *ranks)
-{
-    uint32_t *order = tni_arena_take_array(arena, count, sizeof *order);
-    uint32_t *other = tni_arena_take_array(arena, count, sizeof *other);
-    uint64_t used = 0;
-    if (!order || !other)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        order[i] = (uint32_t)i;
-        used |= keys[i] ^ keys[0];
-    }
-    for (uint32_t shift = 0; shift < 64; shift += DIGIT_BITS) {
-        if (!((used >> shift) % DIGITS))   // one digit for all
-            continue;
-        sort_by_digit(keys, count, shift, order, other);
-        uint32_t *sorted = other;
-        other = order;
-        order = sorted;
-    }
-    uint32_t rank = 0;
-    for (size_t i = 0; i < count; i++) {
-        rank += i > 0 && keys[order[i]] != keys[order[i - 1]];
-        ranks[order[i]] = rank;
-    }
-    return true;
-}
-
 // As unsigned numbers of the same order.
 static uint64_t key_of(int64_t time)
 {
@@ -77,20 +37,25 @@ static uint64_t key_of(int64_t time)
 
 static bool set_steps(problem *p, const tn_plan_interval *intervals)
 {
-    size_t times = 2 * (size_t)p->count;
-    uint64_t *keys = tni_arena_take_array(&p->arena, times, sizeof *keys);
-    uint32_t *ranks = tni_arena_take_array(&p->arena, times, sizeof *ranks);
-    if (!keys || !ranks)
+    size_t count = 2 * (size_t)p->count;
+    tni_keyed *times = tni_arena_take_array(&p->arena, count, sizeof *times);
+    tni_keyed *spare = tni_arena_take_array(&p->arena, count, sizeof *spare);
+    if (!times || !spare)
         return false;
     for (uint32_t i = 0; i < p->count; i++) {
-        keys[2 * (size_t)i] = key_of(intervals[p->given[i]].lower);
-        keys[2 * (size_t)i + 1] = key_of(intervals[p->given[i]].upper);
+        size_t lower = 2 * (size_t)i, upper = lower + 1;
+        times[lower] = (tni_keyed){ key_of(intervals[p->given[i]].lower), lower };
+        times[upper] = (tni_keyed){ key_of(intervals[p->given[i]].upper), upper };
     }
-    if (!find_ranks(keys, times, &p->arena, ranks))
-        return false;
-    for (uint32_t i = 0; i < p->count; i++) {
-        p->intervals[i].first = ranks[2 * (size_t)i];
-        p->intervals[i].last = ranks[2 * (size_t)i + 1] - 1;
+    times = tni_plan_sort(times, spare, count);
+    uint32_t rank = 0;
+    for (size_t t = 0; t < count; t++) {
+        tni_interval *interval = &p->intervals[times[t].what / 2];
+        rank += t > 0 && times[t].key != times[t - 1].key;
+        if (times[t].what % 2)
+            interval->last = rank - 1;
+        else
+            interval->first = rank;
     }
     return true;
 }

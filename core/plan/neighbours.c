@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "plan/radix.h"
+
 static int by_first(const void *a, const void *b)
 {
     const tni_neighbours_item *x = a, *y = b;
@@ -25,7 +27,7 @@ static uint32_t find_until(const tni_plan_order *order, const tni_tracks *tracks
 
 static bool find_untils(tni_neighbours *n, tni_arena *arena)
 {
-    const tni_plan_order *order = n->rules->rules->order;
+    const tni_plan_order *order = n->rules->given->order;
     tni_tracks tracks;
     if (!tni_plan_tracks_make(order, arena, &tracks))
         return false;
@@ -88,7 +90,7 @@ static uint32_t next_leaf(const tni_neighbours *n, uint32_t from, uint64_t least
 static bool may_live_together(const tni_neighbours *n, const tni_neighbours_item *x,
                               const tni_neighbours_item *y)
 {
-    const tni_plan_order *order = n->rules->rules->order;
+    const tni_plan_order *order = n->rules->given->order;
     const uint32_t *ends = n->rules->ends;
     return !order ||
            (!tni_plan_is_over(order, ends + (size_t)x->block * order->track_count, y->first) &&
@@ -177,7 +179,7 @@ bool tni_plan_neighbours_make(const tni_block *blocks, uint32_t count, const tni
                                                               .block = b,
                                                               .bytes = blocks[b].bytes };
     qsort(out->items, out->count, sizeof *out->items, by_first);
-    if (rules->rules->order && !find_untils(out, arena))
+    if (rules->given->order && !find_untils(out, arena))
         return false;
     for (uint32_t i = 0; i < out->count; i++)
         out->items[i].reach = find_reach(out, i);
@@ -192,4 +194,40 @@ const uint32_t *tni_plan_neighbours_of(tni_neighbours *n, uint32_t item, uint32_
     }
     *out_count = find(n, item, n->list);
     return n->list;
+}
+
+// The sum of live bytes is highest where an item begins: a tree of these sums, and for each item
+// the largest of those that begin while it lives, and its own.
+bool tni_plan_neighbours_heat(const tni_neighbours *n, tni_arena *arena, uint64_t *heat)
+{
+    tni_keyed *ends = tni_arena_take_array(arena, n->count, sizeof *ends);
+    tni_keyed *spare = tni_arena_take_array(arena, n->count, sizeof *spare);
+    uint64_t *tree = tni_arena_take_array(arena, 2 * (size_t)n->leaves, sizeof *tree);
+    uint64_t live = 0;
+    uint32_t over = 0;
+    if (!ends || !spare || !tree)
+        return false;
+    for (uint32_t i = 0; i < n->count; i++)
+        ends[i] = (tni_keyed){ n->items[i].until, i };
+    ends = tni_plan_sort(ends, spare, n->count);
+    for (uint32_t i = 0; i < n->count; i++) {
+        for (; ends[over].key < n->items[i].first; over++)
+            live -= n->items[ends[over].what].bytes;
+        live += n->items[i].bytes;
+        tree[n->leaves + i] = live;
+    }
+    for (uint32_t node = n->leaves - 1; node > 0; node--)
+        tree[node] = tree[2 * node] > tree[2 * node + 1] ? tree[2 * node] : tree[2 * node + 1];
+    for (uint32_t i = 0; i < n->count; i++) {
+        heat[i] = 0;
+        for (uint32_t low = n->leaves + i, high = n->leaves + n->items[i].reach; low < high;
+             low /= 2, high /= 2) {
+            if (low % 2 && tree[low] > heat[i])
+                heat[i] = tree[low];
+            low += low % 2;
+            if (high % 2 && tree[--high] > heat[i])
+                heat[i] = tree[high];
+        }
+    }
+    return true;
 }

@@ -40,4 +40,8 @@ bool tni_plan_neighbours_make(const tni_block *blocks, uint32_t count, const tni
 const uint32_t *tni_plan_neighbours_of(tni_neighbours *neighbours, uint32_t item,
                                        uint32_t *out_count);
 
+// heat[item]: the largest sum of bytes of candidates that are live at one step of its life. false:
+// out of memory.
+bool tni_plan_neighbours_heat(const tni_neighbours *neighbours, tni_arena *arena, uint64_t *heat);
+
 #endif

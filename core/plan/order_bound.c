@@ -46,7 +46,7 @@ static void add_edge(network *n, uint32_t from, uint32_t to, uint64_t room)
 static bool make_network(network *n, const tni_block *blocks, uint32_t count,
                          const tni_block_rules *rules, tni_arena *arena)
 {
-    const tni_plan_order *order = rules->rules->order;
+    const tni_plan_order *order = rules->given->order;
     size_t steps = order->step_count, tracks = order->track_count;
     size_t edges = 2 * (steps * (tracks + 1) + (size_t)count * (tracks + 1));
     tni_tracks by_track;

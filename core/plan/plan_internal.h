@@ -2,6 +2,7 @@
 #ifndef TNI_PLAN_INTERNAL_H
 #define TNI_PLAN_INTERNAL_H
 
+#include "base/error.h"
 #include "plan/plan.h"
 
 // Intervals that follow each other in place, as one block of bytes.
@@ -17,10 +18,21 @@ typedef struct tni_block {
 
 // What the rules say of blocks.
 typedef struct tni_block_rules {
-    const tni_plan_rules *rules;
-    uint64_t *pinned;   // by block: its offset, or TNI_NOT_PINNED; NULL = none is pinned
-    uint32_t *ends;     // [block][track], as tni_plan_order's; NULL without an order
+    const tni_plan_rules *given;
+    uint64_t deadline_ns;   // by tni_now_ns(); 0 = none
+    uint64_t *pinned;       // by block: its offset, or TNI_NOT_PINNED; NULL = none is pinned
+    uint32_t *ends;         // [block][track], as tni_plan_order's; NULL without an order
 } tni_block_rules;
+
+static inline bool tni_plan_is_pinned(const tni_block_rules *rules, uint32_t block)
+{
+    return rules->pinned && rules->pinned[block] != TNI_NOT_PINNED;
+}
+
+static inline tn_status tni_plan_fail_wrap(tn_error *err)
+{
+    return tni_fail(err, TN_E_DEVICE_MEMORY, "the values of this graph together exceed 2^64 bytes");
+}
 
 // TN_E_DEVICE_MEMORY and the interval (else TNP_NONE) when it is larger than a chunk; TN_E_ARG when
 // rules contradict each other or the intervals.
@@ -67,8 +79,7 @@ bool tni_plan_order_bound(const tni_block *blocks, uint32_t count, const tni_blo
 // forward, until the peak is `bound` or rules->capacity, or the steps or the time are used up.
 // TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when an end exceeds 2^64; TN_E_ARG when pinned blocks that
 // may live together overlap.
-tn_status tni_plan_place_constrained(tni_block *blocks, uint32_t count,
-                                     const tni_block_rules *rules, uint64_t bound, tni_arena *arena,
-                                     uint64_t *out_peak, tn_error *err);
+tn_status tni_plan_pack_ruled(tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                              uint64_t bound, tni_arena *arena, uint64_t *out_peak, tn_error *err);
 
 #endif

@@ -126,7 +126,7 @@ tn_status tni_plan_block_rules_make(uint32_t count, const tni_plan_rules *rules,
 {
     uint32_t tracks = rules->order ? rules->order->track_count : 0;
     size_t cells = (size_t)block_count * tracks;
-    *out = (tni_block_rules){ .rules = rules };
+    *out = (tni_block_rules){ .given = rules };
     if (rules->pin_count)
         out->pinned = tni_arena_take_array(arena, block_count, sizeof *out->pinned);
     if (rules->order)

@@ -2,35 +2,7 @@
 
 #include <stdlib.h>
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
-
-typedef struct end_point {
-    uint64_t step;   // of an end: the step after the last
-    uint32_t block;
-    bool is_end;
-} end_point;
-
-// By step, and of one step in the order given: digit by digit, from the lowest. Returns that of the
-// two arrays which holds the result.
-static end_point *sort_by_step(end_point *points, end_point *spare, size_t count)
-{
-    uint64_t all = 0;
-    for (size_t i = 0; i < count; i++)
-        all |= points[i].step;
-    for (unsigned shift = 0; all >> shift; shift += DIGIT_BITS) {
-        size_t begin[DIGITS + 1] = { 0 };
-        for (size_t i = 0; i < count; i++)
-            begin[(points[i].step >> shift & (DIGITS - 1)) + 1]++;
-        for (uint32_t d = 0; d < DIGITS; d++)
-            begin[d + 1] += begin[d];
-        for (size_t i = 0; i < count; i++)
-            spare[begin[points[i].step >> shift & (DIGITS - 1)]++] = points[i];
-        end_point *sorted = spare;
-        spare = points;
-        points = sorted;
-    }
-    return points;
-}
+#include "plan/radix.h"
 
 static int by_place(const void *a, const void *b)
 {
@@ -44,19 +16,31 @@ static int by_place(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
+// What happens to a block at a step, as one number.
+static uint64_t begin_of(uint32_t block)
+{
+    return 2 * (uint64_t)block;
+}
+
+static uint64_t end_of(uint32_t block)
+{
+    return begin_of(block) + 1;
+}
+
 // A section begins with the first begin after an end; what begins before the next end joins it.
-static uint32_t cut(const end_point *points, size_t count, uint32_t *first, uint32_t *end)
+static uint32_t cut(const tni_keyed *events, size_t count, uint32_t *first, uint32_t *end)
 {
     uint32_t sections = 0;
     bool is_after_end = true;
     for (size_t i = 0; i < count; i++) {
-        if (points[i].is_end) {
-            end[points[i].block] = sections;
+        uint32_t block = (uint32_t)(events[i].what / 2);
+        if (events[i].what == end_of(block)) {
+            end[block] = sections;
             is_after_end = true;
         } else {
             sections += is_after_end;
             is_after_end = false;
-            first[points[i].block] = sections - 1;
+            first[block] = sections - 1;
         }
     }
     return sections;
@@ -101,22 +85,22 @@ static bool sort_items(const tni_block *blocks, uint32_t count, const uint32_t *
 bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
                             tni_plan_sections *out)
 {
-    end_point *points = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *points);
-    end_point *spare = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *spare);
+    tni_keyed *events = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *events);
+    tni_keyed *spare = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *spare);
     uint32_t *first = tni_arena_take_array(arena, count, sizeof *first);
     uint32_t *end = tni_arena_take_array(arena, count, sizeof *end);
     *out = (tni_plan_sections){ 0 };
-    if (!points || !spare || !first || !end)
+    if (!events || !spare || !first || !end)
         return false;
-    size_t point_count = 0;   // ends come before what begins in the same step
+    size_t event_count = 0;   // ends come before what begins in the same step
     for (uint32_t i = 0; i < count; i++)
         if (blocks[i].bytes)
-            points[point_count++] = (end_point){ (uint64_t)blocks[i].last + 1, i, true };
+            events[event_count++] = (tni_keyed){ (uint64_t)blocks[i].last + 1, end_of(i) };
     for (uint32_t i = 0; i < count; i++)
         if (blocks[i].bytes)
-            points[point_count++] = (end_point){ blocks[i].first, i, false };
-    out->item_count = (uint32_t)(point_count / 2);
-    out->count = cut(sort_by_step(points, spare, point_count), point_count, first, end);
+            events[event_count++] = (tni_keyed){ blocks[i].first, begin_of(i) };
+    out->item_count = (uint32_t)(event_count / 2);
+    out->count = cut(tni_plan_sort(events, spare, event_count), event_count, first, end);
     out->live = tni_arena_take_array(arena, (size_t)out->count + 1, sizeof *out->live);
     if (!out->live || !sort_items(blocks, count, first, end, arena, out))
         return false;

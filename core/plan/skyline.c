@@ -4,15 +4,14 @@
 
 #include "plan/ceiling.h"
 
-enum { MOST_ITEMS = 256 };   // of a valley that are looked at together
+enum { MOST_ITEMS = 256 };   // of a valley that are looked at together: more made plans no lower
 
 #define NO_HEIGHT UINT64_MAX
-#define NONE      UINT32_MAX
 
 // Sections of one floor; those before and after it have another.
 typedef struct plateau {
     uint32_t first, end;
-    uint32_t previous, next;   // NONE: it is the first or last
+    uint32_t previous, next;   // TNP_NONE: it is the first or last
     uint64_t floor;
 } plateau;
 
@@ -49,7 +48,7 @@ tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, tni_a
 static uint32_t take_plateau(tni_plan_skyline *k)
 {
     uint32_t taken = k->free_plateau;
-    if (taken == NONE)
+    if (taken == TNP_NONE)
         return k->plateau_count++;
     k->free_plateau = k->plateaus[taken].next;
     return taken;
@@ -62,7 +61,7 @@ static void join_previous(tni_plan_skyline *k, uint32_t at)
     uint32_t gone = s->previous;
     s->first = k->plateaus[gone].first;
     s->previous = k->plateaus[gone].previous;
-    if (s->previous != NONE)
+    if (s->previous != TNP_NONE)
         k->plateaus[s->previous].next = at;
     k->plateaus[gone].next = k->free_plateau;
     k->free_plateau = gone;
@@ -70,7 +69,7 @@ static void join_previous(tni_plan_skyline *k, uint32_t at)
 
 static uint64_t floor_of(const tni_plan_skyline *k, uint32_t at)
 {
-    return at == NONE ? NO_HEIGHT : k->plateaus[at].floor;
+    return at == TNP_NONE ? NO_HEIGHT : k->plateaus[at].floor;
 }
 
 static void join_equals(tni_plan_skyline *k, uint32_t at)
@@ -89,23 +88,23 @@ static uint32_t lift(tni_plan_skyline *k, uint32_t valley, uint32_t first, uint3
                      uint64_t floor)
 {
     plateau old = k->plateaus[valley];
-    uint32_t left = NONE, right = NONE;
+    uint32_t left = TNP_NONE, right = TNP_NONE;
     if (old.first < first) {
         left = take_plateau(k);
         k->plateaus[left] = (plateau){ old.first, first, old.previous, valley, old.floor };
-        if (old.previous != NONE)
+        if (old.previous != TNP_NONE)
             k->plateaus[old.previous].next = left;
     }
     if (end < old.end) {
         right = take_plateau(k);
         k->plateaus[right] = (plateau){ end, old.end, valley, old.next, old.floor };
-        if (old.next != NONE)
+        if (old.next != TNP_NONE)
             k->plateaus[old.next].previous = right;
     }
-    k->plateaus[valley] = (plateau){ first, end, left == NONE ? old.previous : left,
-                                     right == NONE ? old.next : right, floor };
-    if (left != NONE || right != NONE) {
-        uint32_t rest = left != NONE ? left : right;
+    k->plateaus[valley] = (plateau){ first, end, left == TNP_NONE ? old.previous : left,
+                                     right == TNP_NONE ? old.next : right, floor };
+    if (left != TNP_NONE || right != TNP_NONE) {
+        uint32_t rest = left != TNP_NONE ? left : right;
         join_equals(k, valley);
         return rest;
     }
@@ -130,11 +129,11 @@ static uint32_t descend(const tni_plan_skyline *k, uint32_t at)
 
 // -------------------------------------------------------------------------------------------- pass
 
-// The most urgent of the unplaced items [begin, end) that fit into the valley; NONE.
+// The most urgent of the unplaced items [begin, end) that fit into the valley; TNP_NONE.
 static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley, uint32_t begin,
                                uint32_t end, const float *urgency)
 {
-    uint32_t best = NONE;
+    uint32_t best = TNP_NONE;
     float best_urgency = -1;
     for (uint32_t word = begin / 64; word * 64 < end; word++) {
         uint64_t bits = k->unplaced[word];
@@ -160,8 +159,8 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
 static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley, const float *urgency)
 {
     const tni_plan_sections *in = k->sections;
-    uint32_t begin = in->begin[valley->first], end = in->begin[valley->end], best = NONE;
-    while (best == NONE && begin < end) {
+    uint32_t begin = in->begin[valley->first], end = in->begin[valley->end], best = TNP_NONE;
+    while (best == TNP_NONE && begin < end) {
         uint32_t part = end - begin < MOST_ITEMS ? end - begin : MOST_ITEMS;
         best = most_urgent_of(k, valley, begin, begin + part, urgency);
         begin += part;
@@ -194,16 +193,16 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         }
     }
     tni_plan_ceiling_hang(&k->ceiling, is_fixed, offsets);
-    k->free_plateau = NONE;
+    k->free_plateau = TNP_NONE;
     k->plateau_count = 1;
-    k->plateaus[0] = (plateau){ 0, in->count, NONE, NONE, 0 };
+    k->plateaus[0] = (plateau){ 0, in->count, TNP_NONE, TNP_NONE, 0 };
     while (left) {
         at = descend(k, at);
         const plateau *valley = &k->plateaus[at];
         uint64_t before = floor_of(k, valley->previous), after = floor_of(k, valley->next);
         uint64_t wall = before < after ? before : after;
         uint32_t item = most_urgent(k, valley, urgency);
-        if (item != NONE) {
+        if (item != TNP_NONE) {
             uint64_t top = valley->floor + in->items[item].bytes;
             k->unplaced[item / 64] &= ~(UINT64_C(1) << item % 64);
             left--;

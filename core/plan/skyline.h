@@ -12,7 +12,8 @@
 //     │   │   │  valley  ┌────┐
 //     └───┴───┴──────────┴────┴──► sections
 //
-// One pass costs about the items times what a valley is wide. (A skyline heuristic of strip
+// One pass costs about the items times the items that begin in a valley, of which up to 256 are
+// looked at together, and what the fixed items cost (ceiling.h). (A skyline heuristic of strip
 // packing: Burke, Kendall and Whitwell, A new placement heuristic for the orthogonal stock-cutting
 // problem, 2004; here places in time are given, and only heights are chosen.)
 #ifndef TNI_PLAN_SKYLINE_H

@@ -38,7 +38,7 @@ static void lists_have_every_pair_that_may_live_together(void **state)
 {
     (void)state;
     static const tni_plan_rules line = { .alignment = 1 };
-    const tni_block_rules rules = { .rules = &line };
+    const tni_block_rules rules = { .given = &line };
     uint32_t seed = 3;
     for (uint32_t trial = 0; trial < 1000; trial++) {
         tni_block blocks[MOST];
@@ -67,7 +67,7 @@ static tn_status make_with(const tn_allocator *allocator, void *context)
 {
     (void)context;
     static const tni_plan_rules line = { .alignment = 1 };
-    const tni_block_rules rules = { .rules = &line };
+    const tni_block_rules rules = { .given = &line };
     const tni_block blocks[] = { { 0, 1, 8, 0 }, { 1, 2, 8, 0 }, { 2, 3, 8, 0 } };
     tni_arena arena;
     tni_neighbours made;

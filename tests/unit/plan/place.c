@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "failing_alloc.h"
-#include "plan/place.h"
+#include "plan/pack_free.h"
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -23,7 +23,7 @@ typedef struct rig {
     tni_arena arena;
     tni_block *blocks;
     tni_plan_sections sections;
-    tni_placing placing;
+    tni_free_packing placing;
 } rig;
 
 static void make_rig(rig *r, uint32_t count)
@@ -36,7 +36,7 @@ static void make_rig(rig *r, uint32_t count)
 static void place(rig *r, uint32_t count)
 {
     assert_true(tni_plan_sections_make(r->blocks, count, &r->arena, &r->sections));
-    assert_true(tni_plan_place(&r->sections, &r->arena, &r->placing));
+    assert_true(tni_plan_pack_free(&r->sections, &r->arena, &r->placing));
 }
 
 static void finish_rig(rig *r)
@@ -201,11 +201,11 @@ static tn_status place_with(const tn_allocator *allocator, void *context)
     static tni_block blocks[COUNT];
     tni_arena arena;
     tni_plan_sections sections;
-    tni_placing placing = { 0 };
+    tni_free_packing placing = { 0 };
     layered(blocks, COUNT, 2);
     tni_arena_init(&arena, allocator);
     bool has_memory = tni_plan_sections_make(blocks, COUNT, &arena, &sections) &&
-                      tni_plan_place(&sections, &arena, &placing);
+                      tni_plan_pack_free(&sections, &arena, &placing);
     tni_arena_finish(&arena);
     return has_memory ? TN_OK : TN_E_HOST_MEMORY;
 }

@@ -1,8 +1,39 @@
-#include "plan/pack_pass.h"
+#include "plan/ruled_pass.h"
 
 #include <string.h>
 
 #include "base/integer.h"
+
+bool tni_plan_pass_make(const tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                        size_t most_kept, tni_arena *arena, tni_pass *out)
+{
+    *out = (tni_pass){ .chunk_bytes = rules->given->chunk_bytes };
+    out->offsets = tni_arena_take_array(arena, count, sizeof *out->offsets);
+    out->is_pinned = tni_arena_take_array(arena, count, sizeof *out->is_pinned);
+    out->order = tni_arena_take_array(arena, count, sizeof *out->order);
+    out->is_placed = tni_arena_take_array(arena, count, sizeof *out->is_placed);
+    out->found = tni_arena_take_array(arena, count, sizeof *out->found);
+    out->merged = tni_arena_take_array(arena, count, sizeof *out->merged);
+    out->rank = tni_arena_take_array(arena, count, sizeof *out->rank);
+    out->floor = tni_arena_take_array(arena, count, sizeof *out->floor);
+    out->heap = tni_arena_take_array(arena, count, sizeof *out->heap);
+    if (!out->offsets || !out->is_pinned || !out->order || !out->is_placed || !out->found ||
+        !out->merged || !out->rank || !out->floor || !out->heap ||
+        !tni_plan_neighbours_make(blocks, count, rules, most_kept, arena, &out->neighbours))
+        return false;
+    for (uint32_t i = 0; i < out->neighbours.count; i++) {
+        const tni_neighbours_item *item = &out->neighbours.items[i];
+        out->is_pinned[i] = tni_plan_is_pinned(rules, item->block);
+        if (!out->is_pinned[i]) {
+            out->order[out->count++] = i;
+            continue;
+        }
+        out->offsets[i] = rules->pinned[item->block];
+        uint64_t end = out->offsets[i] + item->bytes;
+        out->pinned_end = end > out->pinned_end ? end : out->pinned_end;
+    }
+    return true;
+}
 
 // The lowest offset from `at` on that crosses no chunk's end, and the end there. false: it wraps.
 static bool fit(const tni_pass *pass, uint64_t at, uint64_t bytes, uint64_t *out_at,
@@ -84,7 +115,7 @@ uint32_t tni_plan_pass_first_fit(tni_pass *pass, uint64_t limit, uint64_t *out_p
     return pass->count;
 }
 
-// ----------------------------------------------------------------------------------------- skyline
+// --------------------------------------------------------------------------------------- bottom up
 
 static bool comes_sooner(const tni_pass *pass, const tni_waiting *a, const tni_waiting *b)
 {
@@ -151,7 +182,7 @@ static uint32_t raise_floors(tni_pass *pass, const uint32_t *list, uint32_t coun
     return TNP_NONE;
 }
 
-uint32_t tni_plan_pass_skyline(tni_pass *pass, uint64_t limit, uint64_t *out_peak)
+uint32_t tni_plan_pass_bottom_up(tni_pass *pass, uint64_t limit, uint64_t *out_peak)
 {
     uint64_t peak = pass->pinned_end;
     uint32_t raised = 0;

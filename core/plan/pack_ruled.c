@@ -1,6 +1,6 @@
-// pack_constrained.c: packing around what is pinned, within chunks, under an order of tracks.
+// pack_ruled.c: packing around what is pinned, within chunks, under an order of tracks.
 //
-// A pass (pack_pass.h) places the blocks one after the other. What it gives depends on their order
+// A pass (ruled_pass.h) places the blocks one after the other. What it gives depends on their order
 // alone, so several are tried: first those that live where most bytes do, the latest, the longest,
 // the largest. A pass ends at the first block that would reach what is known already; that block
 // moves forward in the order, and the next pass begins: blocks that are hard to place come to the
@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/macros.h"
-#include "plan/pack_pass.h"
+#include "plan/ruled_pass.h"
 
 enum {
     WORK_A_BLOCK = 4000,   // without a time: neighbours looked at,
@@ -71,9 +71,9 @@ static const struct {
     pass_kind kind;
     order_kind order;
 } ways[] = {
-    { tni_plan_pass_skyline, HOTTEST },      { tni_plan_pass_first_fit, HOTTEST },
-    { tni_plan_pass_skyline, LATEST },       { tni_plan_pass_skyline, LONGEST },
-    { tni_plan_pass_skyline, LARGEST_AREA }, { tni_plan_pass_skyline, EARLIEST },
+    { tni_plan_pass_bottom_up, HOTTEST },      { tni_plan_pass_first_fit, HOTTEST },
+    { tni_plan_pass_bottom_up, LATEST },       { tni_plan_pass_bottom_up, LONGEST },
+    { tni_plan_pass_bottom_up, LARGEST_AREA }, { tni_plan_pass_bottom_up, EARLIEST },
     { tni_plan_pass_first_fit, LARGEST },
 };
 
@@ -155,57 +155,6 @@ static void place_all(packing *p)
         improve(p);
 }
 
-static int by_until(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->key[0] < y->key[0] ? -1 : x->key[0] > y->key[0];
-}
-
-// The sum of live bytes is highest where an item begins: a tree of these sums, and for each item
-// the largest of those that begin while it lives, and its own.
-static void find_heat(packing *p, uint64_t *tree)
-{
-    tni_neighbours *n = &p->pass.neighbours;
-    uint64_t live = 0;
-    uint32_t over = 0;
-    for (uint32_t i = 0; i < n->count; i++)
-        p->list[i] = (ranked){ { n->items[i].until, 0 }, i };
-    qsort(p->list, n->count, sizeof *p->list, by_until);
-    for (uint32_t i = 0; i < n->count; i++) {
-        for (; p->list[over].key[0] < n->items[i].first; over++)
-            live -= n->items[p->list[over].item].bytes;
-        live += n->items[i].bytes;
-        tree[n->leaves + i] = live;
-    }
-    for (uint32_t node = n->leaves - 1; node > 0; node--)
-        tree[node] = tree[2 * node] > tree[2 * node + 1] ? tree[2 * node] : tree[2 * node + 1];
-    for (uint32_t i = 0; i < n->count; i++) {
-        p->heat[i] = 0;
-        for (uint32_t low = n->leaves + i, high = n->leaves + n->items[i].reach; low < high;
-             low /= 2, high /= 2) {
-            if (low % 2 && tree[low] > p->heat[i])
-                p->heat[i] = tree[low];
-            low += low % 2;
-            if (high % 2 && tree[--high] > p->heat[i])
-                p->heat[i] = tree[high];
-        }
-    }
-}
-
-// Pinned blocks have their offsets, the others come into the order.
-static void take_pins(packing *p, const tni_block_rules *rules)
-{
-    tni_pass *pass = &p->pass;
-    for (uint32_t i = 0; i < pass->neighbours.count; i++) {
-        uint32_t block = pass->neighbours.items[i].block;
-        pass->is_pinned[i] = rules->pinned && rules->pinned[block] != TNI_NOT_PINNED;
-        if (pass->is_pinned[i])
-            pass->offsets[i] = rules->pinned[block];
-        else
-            pass->order[pass->count++] = i;
-    }
-}
-
 static tn_status check_pins(packing *p, const tni_block *blocks, tn_error *err)
 {
     tni_pass *pass = &p->pass;
@@ -229,64 +178,43 @@ static tn_status check_pins(packing *p, const tni_block *blocks, tn_error *err)
     return TN_OK;
 }
 
-static bool take_tables(packing *p, const tni_block *blocks, uint32_t count,
-                        const tni_block_rules *rules, tni_arena *arena)
+static bool make(packing *p, const tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                 tni_arena *arena)
 {
-    tni_pass *pass = &p->pass;
-    pass->offsets = tni_arena_take_array(arena, count, sizeof *pass->offsets);
-    pass->is_pinned = tni_arena_take_array(arena, count, sizeof *pass->is_pinned);
-    pass->order = tni_arena_take_array(arena, count, sizeof *pass->order);
-    pass->is_placed = tni_arena_take_array(arena, count, sizeof *pass->is_placed);
-    pass->found = tni_arena_take_array(arena, count, sizeof *pass->found);
-    pass->merged = tni_arena_take_array(arena, count, sizeof *pass->merged);
-    pass->rank = tni_arena_take_array(arena, count, sizeof *pass->rank);
-    pass->floor = tni_arena_take_array(arena, count, sizeof *pass->floor);
-    pass->heap = tni_arena_take_array(arena, count, sizeof *pass->heap);
     p->best_order = tni_arena_take_array(arena, count, sizeof *p->best_order);
     p->best = tni_arena_take_array(arena, count, sizeof *p->best);
     p->list = tni_arena_take_array(arena, count, sizeof *p->list);
     p->heat = tni_arena_take_array(arena, count, sizeof *p->heat);
-    return pass->offsets && pass->is_pinned && pass->order && pass->is_placed && pass->found &&
-           pass->merged && pass->rank && pass->floor && pass->heap && p->best_order && p->best &&
-           p->list && p->heat &&
-           tni_plan_neighbours_make(blocks, count, rules, MOST_KEPT, arena, &pass->neighbours);
+    return p->best_order && p->best && p->list && p->heat &&
+           tni_plan_pass_make(blocks, count, rules, MOST_KEPT, arena, &p->pass) &&
+           tni_plan_neighbours_heat(&p->pass.neighbours, arena, p->heat);
 }
 
-tn_status tni_plan_place_constrained(tni_block *blocks, uint32_t count,
-                                     const tni_block_rules *rules, uint64_t bound, tni_arena *arena,
-                                     uint64_t *out_peak, tn_error *err)
+tn_status tni_plan_pack_ruled(tni_block *blocks, uint32_t count, const tni_block_rules *rules,
+                              uint64_t bound, tni_arena *arena, uint64_t *out_peak, tn_error *err)
 {
-    const tni_plan_rules *given = rules->rules;
-    packing p = { .pass.chunk_bytes = given->chunk_bytes,
-                  .peak = UINT64_MAX,
-                  .goal = bound > given->capacity ? bound : given->capacity,
-                  .deadline_ns = given->time_limit_ns ? tni_now_ns() + given->time_limit_ns : 0,
+    uint64_t work = WORK_A_BLOCK * (uint64_t)count, capacity = rules->given->capacity;
+    packing p = { .peak = UINT64_MAX,
+                  .goal = bound > capacity ? bound : capacity,
+                  .deadline_ns = rules->deadline_ns,
+                  .most_work = work < MOST_WORK ? work : MOST_WORK,
                   .seed = 1 };
-    uint64_t *tree = NULL;
-    if (take_tables(&p, blocks, count, rules, arena))
-        tree = tni_arena_take_array(arena, 2 * (size_t)p.pass.neighbours.leaves, sizeof *tree);
-    if (!tree)
+    if (!make(&p, blocks, count, rules, arena))
         return tni_fail_memory(err, "a memory plan",
                                (uint64_t)count * sizeof *p.pass.neighbours.items);
-    for (uint32_t b = 0; b < count; b++) {
-        bool is_pinned = rules->pinned && rules->pinned[b] != TNI_NOT_PINNED;
-        blocks[b].offset = is_pinned ? rules->pinned[b] : 0;
-        uint64_t end = blocks[b].offset + (is_pinned ? blocks[b].bytes : 0);
-        p.pass.pinned_end = end > p.pass.pinned_end ? end : p.pass.pinned_end;
-    }
-    take_pins(&p, rules);
     tn_status status = check_pins(&p, blocks, err);
     if (status != TN_OK)
         return status;
-    p.most_work = WORK_A_BLOCK * (uint64_t)count < MOST_WORK ? WORK_A_BLOCK * (uint64_t)count
-                                                             : MOST_WORK;
-    find_heat(&p, tree);
     place_all(&p);
     if (p.peak == UINT64_MAX)
-        return tni_fail(err, TN_E_DEVICE_MEMORY,
-                        "the values of this graph together exceed 2^64 bytes");
+        return tni_plan_fail_wrap(err);
+    for (uint32_t b = 0; b < count; b++)   // of no bytes, as far as no item
+        blocks[b].offset = tni_plan_is_pinned(rules, b) ? rules->pinned[b] : 0;
     for (uint32_t i = 0; i < p.pass.neighbours.count; i++)
         blocks[p.pass.neighbours.items[i].block].offset = p.best[i];
     *out_peak = p.peak;
+    for (uint32_t b = 0; b < count; b++)   // a pin of no bytes has an end too
+        if (tni_plan_is_pinned(rules, b) && blocks[b].offset > *out_peak)
+            *out_peak = blocks[b].offset;
     return TN_OK;
 }

@@ -1,4 +1,4 @@
-#include "plan/place.h"
+#include "plan/pack_free.h"
 
 #include <string.h>
 
@@ -7,25 +7,31 @@
 #include "plan/search.h"
 #include "plan/skyline.h"
 
+// Chosen by what came out on layered graphs of 1,000 to 100,000 values and on packings of a few
+// hundred without a gap: tests/bench/plan.py shows the effect of a change.
 enum {
     LEVELS = 3,
     MORE_URGENT = 2,         // times
     FIRST_ROUNDS = 3,        // of searching at the bound before the limit is relaxed
     MORE_ROUNDS = 4,         // of a level before it is another's turn
-    ROUND_STEPS = 3,         // an item of the level, of the first round
+    ROUND_STEPS = 3,         // an item of the level, of the first round: most that can be found is
+                             // found without many dead ends, or from another start
     GROWTH_PARTS = 16,       // of the steps, by which the next turn has more
     AT_LEAST_ROUNDS = 40,    // all at the bound
     LOWERING = 4,            // then one of so many is not, and so many times as long
     LOWER_PARTS = 16,        // of what is between the best and the bound: it tries to save one
-    FEWEST_STEPS = 100000,   // of all searches without a deadline; and two more an item
-    FEW_ITEMS = 512,         // are searched on as a whole; and of more, without a deadline, a peak
-                             // near the bound is enough,
+    FEWEST_STEPS = 100000,   // of all searches without a deadline, some 100 ms at most; and two
+                             // more an item
+    FEW_ITEMS = 512,         // are searched on as a whole; of more, without a deadline, a peak near
+                             // the bound is enough,
     NEAR_PARTS = 128         // that is above it by at most one of so many parts
 };
 
 #define NO_PEAK UINT64_MAX   // nothing was placed yet
 
-static const uint32_t full_percent[LEVELS] = { 90, 80, 0 };   // of the bound
+// Sections of so many live bytes in 100 of the bound are full. Above 90 there are a few hundred
+// items in graphs of any length.
+static const uint32_t full_percent[LEVELS] = { 90, 80, 0 };
 
 // What skyline passes over some items need.
 typedef struct desk {
@@ -59,7 +65,7 @@ typedef struct level {
     uint64_t round_steps;
 } level;
 
-typedef struct placer {
+typedef struct packer {
     tni_arena *arena;
     const tni_plan_sections *sections;
     desk desk;          // of all items
@@ -73,14 +79,14 @@ typedef struct placer {
     uint64_t deadline_ns;
     uint64_t steps;   // of searching that are left
     level levels[LEVELS];
-} placer;
+} packer;
 
-static bool is_late(const placer *p)
+static bool is_late(const packer *p)
 {
     return p->deadline_ns && tni_now_ns() > p->deadline_ns;
 }
 
-static bool is_done(const placer *p)
+static bool is_done(const packer *p)
 {
     return p->peak <= p->enough || p->peak <= p->least || is_late(p);
 }
@@ -98,8 +104,9 @@ static uint64_t highest_end(const tni_plan_sections *in, const uint64_t *offsets
 // ----------------------------------------------------------------------------------------- skyline
 
 // How long each item lives, counted in sections by how full they are: to the eighth power of their
-// part of the bound.
-static bool find_full_lengths(placer *p, const tni_plan_sections *in, float *full_length)
+// part of the bound, by which one of half the bound counts next to nothing. (Powers of 4 to 16
+// halve what passes over all items lose against 0.)
+static bool find_full_lengths(packer *p, const tni_plan_sections *in, float *full_length)
 {
     float *sum = tni_arena_take_array(p->arena, (size_t)in->count + 1, sizeof *sum);
     if (!sum)
@@ -115,7 +122,7 @@ static bool find_full_lengths(placer *p, const tni_plan_sections *in, float *ful
     return true;
 }
 
-static void set_urgency(placer *p, const desk *d, pass_kind kind, uint64_t limit)
+static void set_urgency(packer *p, const desk *d, pass_kind kind, uint64_t limit)
 {
     for (uint32_t i = 0; i < d->sections->item_count; i++) {
         const tni_item *item = &d->sections->items[i];
@@ -138,7 +145,7 @@ static void set_urgency(placer *p, const desk *d, pass_kind kind, uint64_t limit
 
 // Passes over the items of a desk until the peak is at most `limit`. Leaves the best in `best`, if
 // it is lower than `peak`, and returns its peak.
-static uint64_t run_passes(placer *p, const desk *d, const bool *is_fixed, const pass_kind *passes,
+static uint64_t run_passes(packer *p, const desk *d, const bool *is_fixed, const pass_kind *passes,
                            uint32_t pass_count, uint64_t limit, uint64_t peak, uint64_t *best)
 {
     for (uint32_t i = 0; i < pass_count; i++) {
@@ -157,7 +164,7 @@ static uint64_t run_passes(placer *p, const desk *d, const bool *is_fixed, const
 // ------------------------------------------------------------------------------------------ levels
 
 // The sections above the limit, as a sum from the left.
-static uint32_t *count_full(const placer *p, uint64_t limit)
+static uint32_t *count_full(const packer *p, uint64_t limit)
 {
     uint32_t *before = tni_arena_take_array(p->arena, (size_t)p->sections->count + 1,
                                             sizeof *before);
@@ -166,7 +173,7 @@ static uint32_t *count_full(const placer *p, uint64_t limit)
     return before;
 }
 
-static bool pick_items(placer *p, level *l, uint32_t percent)
+static bool pick_items(packer *p, level *l, uint32_t percent)
 {
     const tni_plan_sections *in = p->sections;
     uint32_t *before = count_full(p, in->bound / 100 * percent);
@@ -195,7 +202,7 @@ static bool pick_items(placer *p, level *l, uint32_t percent)
     return true;
 }
 
-static bool make_level(placer *p, level *l, uint32_t percent)
+static bool make_level(packer *p, level *l, uint32_t percent)
 {
     l->is_whole = percent == 0;
     if (!l->is_whole && !pick_items(p, l, percent))
@@ -220,7 +227,7 @@ static void take_found(level *l)
 }
 
 // What the level has as the best of all, with the other items around it.
-static void spread(placer *p, level *l)
+static void spread(packer *p, level *l)
 {
     if (l->peak >= p->peak || l->is_spread)
         return;
@@ -240,7 +247,7 @@ static void spread(placer *p, level *l)
                          p->peak, p->best);
 }
 
-static bool make_desk(placer *p, const tni_plan_sections *sections, desk *d)
+static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
 {
     d->sections = sections;
     d->skyline = tni_plan_skyline_make(sections, p->arena);
@@ -251,7 +258,7 @@ static bool make_desk(placer *p, const tni_plan_sections *sections, desk *d)
 }
 
 // The quick ways. false: no memory.
-static bool place_quickly(placer *p, level *l)
+static bool place_quickly(packer *p, level *l)
 {
     desk own;
     uint64_t limit = p->least > p->enough ? p->least : p->enough;
@@ -265,13 +272,13 @@ static bool place_quickly(placer *p, level *l)
 // Rounds are at the least that is not ruled out, which is easier to find than what lies a little
 // above it. When many have found nothing, in case that there is nothing so low, one of a few is
 // just below the best that is known, and longer. Once a limit was ruled out, all are.
-static bool is_lowering(const placer *p, const level *l)
+static bool is_lowering(const packer *p, const level *l)
 {
     return p->least > p->sections->bound ||
            (l->round > AT_LEAST_ROUNDS && l->round % LOWERING == 0);
 }
 
-static uint64_t limit_below(const placer *p, const level *l)
+static uint64_t limit_below(const packer *p, const level *l)
 {
     uint64_t best = l->peak < p->peak ? l->peak : p->peak;
     if (p->least > p->sections->bound)
@@ -279,7 +286,7 @@ static uint64_t limit_below(const placer *p, const level *l)
     return best - (best - p->least + LOWER_PARTS - 1) / LOWER_PARTS;
 }
 
-static bool search_rounds(placer *p, level *l, uint32_t rounds)
+static bool search_rounds(packer *p, level *l, uint32_t rounds)
 {
     for (uint32_t end = l->round + rounds;
          l->round < end && l->peak > p->least && p->steps && !is_late(p); l->round++) {
@@ -300,7 +307,7 @@ static bool search_rounds(placer *p, level *l, uint32_t rounds)
 }
 
 // With the weights that the rounds have left, another packing each time.
-static bool search_relaxed(placer *p, level *l)
+static bool search_relaxed(packer *p, level *l)
 {
     uint64_t limit = p->least;
     if (l->peak <= p->least || is_late(p))
@@ -312,7 +319,7 @@ static bool search_relaxed(placer *p, level *l)
 }
 
 // One turn of a level; some rounds, and on demand a packing near the bound.
-static bool search_level(placer *p, level *l, uint32_t rounds, bool is_relaxed_after)
+static bool search_level(packer *p, level *l, uint32_t rounds, bool is_relaxed_after)
 {
     if (!l->search) {
         l->search = tni_plan_search_create(&p->arena->allocator, l->sections);
@@ -323,7 +330,7 @@ static bool search_level(placer *p, level *l, uint32_t rounds, bool is_relaxed_a
     return search_rounds(p, l, rounds) && (!is_relaxed_after || search_relaxed(p, l));
 }
 
-static bool begin_level(placer *p, uint32_t number)
+static bool begin_level(packer *p, uint32_t number)
 {
     level *l = &p->levels[number];
     if (!make_level(p, l, full_percent[number]) || !place_quickly(p, l))
@@ -340,7 +347,7 @@ static bool begin_level(placer *p, uint32_t number)
 
 // Of few items the whole is searched on. Of many each level in its turn, and for any packing of it
 // that is near: another one may leave more room for what comes around.
-static bool search_on(placer *p, uint32_t level_count)
+static bool search_on(packer *p, uint32_t level_count)
 {
     bool has_many = p->sections->item_count > FEW_ITEMS, has_memory = true;
     for (uint32_t i = 0; has_memory && !is_done(p) && p->steps; i++) {
@@ -353,7 +360,7 @@ static bool search_on(placer *p, uint32_t level_count)
     return has_memory;
 }
 
-static bool place(placer *p)
+static bool pack(packer *p)
 {
     uint32_t count = 0;
     do {
@@ -363,14 +370,14 @@ static bool place(placer *p)
     return search_on(p, count);
 }
 
-bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_placing *out)
+bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni_free_packing *out)
 {
     uint32_t count = sections->item_count;
     if (count == 0) {
         out->is_optimal = true;
         return true;
     }
-    placer p = { .arena = arena,
+    packer p = { .arena = arena,
                  .sections = sections,
                  .peak = NO_PEAK,
                  .least = sections->bound,
@@ -385,7 +392,7 @@ bool tni_plan_place(const tni_plan_sections *sections, tni_arena *arena, tni_pla
     p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
     p.best = tni_arena_take_array(arena, count, sizeof *p.best);
     bool has_memory = p.urgency && p.is_fixed && p.none_fixed && p.best &&
-                      make_desk(&p, sections, &p.desk) && place(&p);
+                      make_desk(&p, sections, &p.desk) && pack(&p);
     for (uint32_t i = 0; i < LEVELS; i++)
         tni_plan_search_destroy(p.levels[i].search);
     out->offsets = p.best;
