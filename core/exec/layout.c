@@ -160,33 +160,27 @@ static void keep_offsets(const layout *l, const tni_plan *plan, uint64_t *by_sto
         by_unit[u] = l->scratch_of[u] == TNP_NONE ? TNI_NO_OFFSET : plan->offsets[l->scratch_of[u]];
 }
 
-static tn_status fail_too_large(const layout *l, const char *kind, const char *name, uint64_t bytes,
-                                tn_error *err)
-{
-    const tni_lane *lane = &l->session->lanes[l->place];
-    return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "%s: %s '%s' needs %" PRIu64 " bytes in one buffer, the largest possible has "
-                    "%" PRIu64,
-                    lane->device->name, kind, name, bytes, lane->chunk_bytes);
-}
-
-// Nothing is larger than a buffer can be.
-static tn_status check_sizes(const layout *l, tn_error *err)
+// The interval is larger than a buffer can be.
+static tn_status fail_too_large(const layout *l, uint32_t interval, tn_error *err)
 {
     const tn_graph *graph = l->compiled->graph;
     const tni_schedule *schedule = &l->compiled->schedule;
-    uint64_t most = l->session->lanes[l->place].chunk_bytes;
-    if (most == 0)
-        return TN_OK;
+    const tni_lane *lane = &l->session->lanes[l->place];
+    const char *kind = "value", *name = "";
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (l->interval_of[s] != TNP_NONE && graph->storages[s].bytes > most)
-            return fail_too_large(l, "value", graph->values[graph->storages[s].owner].name,
-                                  graph->storages[s].bytes, err);
-    for (uint32_t u = 0; u < schedule->unit_count; u++)
-        if (l->scratch_of[u] != TNP_NONE && schedule->units[u]->scratch_bytes > most)
-            return fail_too_large(l, "scratch of", graph->nodes[schedule->units[u]->nodes[0]].name,
-                                  schedule->units[u]->scratch_bytes, err);
-    return TN_OK;
+        if (l->interval_of[s] == interval)
+            name = graph->values[graph->storages[s].owner].name;
+    for (uint32_t u = 0; u < schedule->unit_count; u++) {
+        if (l->scratch_of[u] == interval) {
+            kind = "scratch of";
+            name = graph->nodes[schedule->units[u]->nodes[0]].name;
+        }
+    }
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "%s: %s '%s' needs %" PRIu64 " bytes in one buffer, the largest possible has "
+                    "%" PRIu64,
+                    lane->device->name, kind, name, l->intervals[interval].bytes,
+                    lane->chunk_bytes);
 }
 
 static tni_plan_rules rules_of(const tn_session *session, const tni_lane *lane)
@@ -216,10 +210,11 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     tni_plan plan;
     uint64_t begin_ns = tni_now_ns();
     tn_status status = find_intervals(&l, scratch, err);
-    if (status == TN_OK)
-        status = check_sizes(&l, err);
-    if (status == TN_OK)
+    if (status == TN_OK) {
         status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
+        if (status != TN_OK && plan.refused != TNP_NONE)
+            status = fail_too_large(&l, plan.refused, err);
+    }
     planned->planning_ns = tni_now_ns() - begin_ns;
 #ifdef TN_CHECKED
     if (status == TN_OK)
