@@ -22,9 +22,9 @@ enum {
     LOWER_PARTS = 16,        // of what is between the best and the bound: it tries to save one
     FEWEST_STEPS = 100000,   // of all searches without a deadline, some 100 ms at most; and two
                              // more an item
-    FEW_ITEMS = 512,         // are searched on as a whole; of more, without a deadline, a peak near
-                             // the bound is enough,
-    NEAR_PARTS = 128         // that is above it by at most one of so many parts
+    FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
+                             // where nothing says how low it has to be
+    NEAR_PARTS = 128         // near: above the bound by at most one of so many parts
 };
 
 #define NO_PEAK UINT64_MAX   // nothing was placed yet
@@ -38,6 +38,7 @@ typedef struct desk {
     const tni_plan_sections *sections;
     tni_plan_skyline *skyline;
     float *full_length;   // by item
+    float *urgency;       // by item: of the latest pass
     uint64_t *offsets;    // by item: of the latest pass
 } desk;
 
@@ -69,13 +70,14 @@ typedef struct packer {
     tni_arena *arena;
     const tni_plan_sections *sections;
     desk desk;          // of all items
-    float *urgency;     // by item; scratch
     bool *is_fixed;     // by item; scratch
     bool *none_fixed;   // by item
     uint64_t *best;     // by item
     uint64_t peak;      // of the best
     uint64_t least;     // no peak is below
-    uint64_t enough;
+    uint64_t near;      // the bound, as far as passes go
+    uint64_t enough;    // ends it; nothing else depends on it, so that what is found without it is
+                        // found with it too
     uint64_t deadline_ns;
     uint64_t steps;   // of searching that are left
     level levels[LEVELS];
@@ -88,7 +90,7 @@ static bool is_late(const packer *p)
 
 static bool is_done(const packer *p)
 {
-    return p->peak <= p->enough || p->peak <= p->least || is_late(p);
+    return p->peak != NO_PEAK && (p->peak <= p->enough || p->peak <= p->least || is_late(p));
 }
 
 static uint64_t highest_end(const tni_plan_sections *in, const uint64_t *offsets)
@@ -122,43 +124,32 @@ static bool find_full_lengths(packer *p, const tni_plan_sections *in, float *ful
     return true;
 }
 
-static void set_urgency(packer *p, const desk *d, pass_kind kind, uint64_t limit)
+static void set_urgency(const desk *d, pass_kind kind, uint64_t limit)
 {
     for (uint32_t i = 0; i < d->sections->item_count; i++) {
         const tni_item *item = &d->sections->items[i];
         switch (kind) {
         case BY_LENGTH:
-            p->urgency[i] = (float)(item->end - item->first);
+            d->urgency[i] = (float)(item->end - item->first);
             break;
         case BY_FULL_LENGTH:
-            p->urgency[i] = d->full_length[i];
+            d->urgency[i] = d->full_length[i];
             break;
         case BY_AREA:
-            p->urgency[i] = d->full_length[i] * d->full_length[i] * (float)item->bytes;
+            d->urgency[i] = d->full_length[i] * d->full_length[i] * (float)item->bytes;
             break;
         case AS_BEFORE_BUT:
-            p->urgency[i] *= d->offsets[i] + item->bytes > limit ? MORE_URGENT : 1;
+            d->urgency[i] *= d->offsets[i] + item->bytes > limit ? MORE_URGENT : 1;
             break;
         }
     }
 }
 
-// Passes over the items of a desk until the peak is at most `limit`. Leaves the best in `best`, if
-// it is lower than `peak`, and returns its peak.
-static uint64_t run_passes(packer *p, const desk *d, const bool *is_fixed, const pass_kind *passes,
-                           uint32_t pass_count, uint64_t limit, uint64_t peak, uint64_t *best)
+// Leaves the offsets on the desk and returns the peak.
+static uint64_t run_pass(const desk *d, const bool *is_fixed, pass_kind kind, uint64_t limit)
 {
-    for (uint32_t i = 0; i < pass_count; i++) {
-        if (peak != NO_PEAK && (peak <= limit || is_late(p)))
-            break;
-        set_urgency(p, d, passes[i], limit);
-        uint64_t own = tni_plan_skyline_run(d->skyline, p->urgency, is_fixed, d->offsets);
-        if (own >= peak)
-            continue;
-        peak = own;
-        memcpy(best, d->offsets, d->sections->item_count * sizeof *best);
-    }
-    return peak;
+    set_urgency(d, kind, limit);
+    return tni_plan_skyline_run(d->skyline, d->urgency, is_fixed, d->offsets);
 }
 
 // ------------------------------------------------------------------------------------------ levels
@@ -229,11 +220,12 @@ static void take_found(level *l)
 // What the level has as the best of all, with the other items around it.
 static void spread(packer *p, level *l)
 {
+    size_t bytes = p->sections->item_count * sizeof *p->best;
     if (l->peak >= p->peak || l->is_spread)
         return;
     l->is_spread = true;
     if (l->is_whole) {
-        memcpy(p->best, l->offsets, p->sections->item_count * sizeof *p->best);
+        memcpy(p->best, l->offsets, bytes);
         p->peak = l->peak;
         return;
     }
@@ -242,9 +234,15 @@ static void spread(packer *p, level *l)
         p->is_fixed[l->items[i]] = true;
         p->desk.offsets[l->items[i]] = l->offsets[i];
     }
-    uint64_t limit = l->peak > p->enough ? l->peak : p->enough;
-    p->peak = run_passes(p, &p->desk, p->is_fixed, around_passes, TN_COUNT_OF(around_passes), limit,
-                         p->peak, p->best);
+    for (size_t i = 0; i < TN_COUNT_OF(around_passes); i++) {
+        uint64_t peak = run_pass(&p->desk, p->is_fixed, around_passes[i], l->peak);
+        if (peak < p->peak) {
+            p->peak = peak;
+            memcpy(p->best, p->desk.offsets, bytes);
+        }
+        if (peak <= l->peak || is_done(p))
+            break;
+    }
 }
 
 static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
@@ -252,20 +250,31 @@ static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
     d->sections = sections;
     d->skyline = tni_plan_skyline_make(sections, p->arena);
     d->full_length = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->full_length);
+    d->urgency = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->urgency);
     d->offsets = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->offsets);
-    return d->skyline && d->full_length && d->offsets &&
+    return d->skyline && d->full_length && d->urgency && d->offsets &&
            find_full_lengths(p, sections, d->full_length);
 }
 
-// The quick ways. false: no memory.
-static bool place_quickly(packer *p, level *l)
+// The quick ways. A packing of the level that is near the bound is spread at once: the other items
+// seldom reach above it. false: no memory.
+static bool pack_quickly(packer *p, level *l)
 {
-    desk own;
-    uint64_t limit = p->least > p->enough ? p->least : p->enough;
+    desk own, *d = l->is_whole ? &p->desk : &own;
     if (!l->is_whole && !make_desk(p, l->sections, &own))
         return false;
-    l->peak = run_passes(p, l->is_whole ? &p->desk : &own, p->none_fixed, level_passes,
-                         TN_COUNT_OF(level_passes), limit, l->peak, l->offsets);
+    for (size_t i = 0; i < TN_COUNT_OF(level_passes); i++) {
+        uint64_t peak = run_pass(d, p->none_fixed, level_passes[i], p->least);
+        if (peak < l->peak) {
+            l->peak = peak;
+            l->is_spread = false;
+            memcpy(l->offsets, d->offsets, l->sections->item_count * sizeof *l->offsets);
+        }
+        if (l->peak <= p->near || is_late(p))
+            spread(p, l);
+        if (l->peak <= p->least || is_done(p))
+            break;
+    }
     return true;
 }
 
@@ -333,13 +342,11 @@ static bool search_level(packer *p, level *l, uint32_t rounds, bool is_relaxed_a
 static bool begin_level(packer *p, uint32_t number)
 {
     level *l = &p->levels[number];
-    if (!make_level(p, l, full_percent[number]) || !place_quickly(p, l))
+    if (!make_level(p, l, full_percent[number]) || !pack_quickly(p, l))
         return false;
-    if (l->peak <= p->enough || l->peak <= p->least || p->steps == 0 || is_late(p))
-        spread(p, l);
-    if (is_done(p) || l->peak <= p->least || p->steps == 0)
+    if (is_done(p) || l->peak <= p->least)
         return true;
-    if (!search_level(p, l, FIRST_ROUNDS, true))
+    if (p->steps && !search_level(p, l, FIRST_ROUNDS, true))
         return false;
     spread(p, l);
     return true;
@@ -384,15 +391,14 @@ bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni
                  .enough = out->enough,
                  .deadline_ns = out->deadline_ns,
                  .steps = out->deadline_ns ? UINT64_MAX : FEWEST_STEPS + 2 * (uint64_t)count };
-    uint64_t near = sections->bound + sections->bound / NEAR_PARTS;
-    if (!out->deadline_ns && count > FEW_ITEMS && p.enough < near)
-        p.enough = near;
-    p.urgency = tni_arena_take_array(arena, count, sizeof *p.urgency);
+    p.near = sections->bound + sections->bound / NEAR_PARTS;
+    if (out->enough == 0 && !out->deadline_ns && count > FEW_ITEMS)
+        p.enough = p.near;
     p.is_fixed = tni_arena_take_array(arena, count, sizeof *p.is_fixed);
     p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
     p.best = tni_arena_take_array(arena, count, sizeof *p.best);
-    bool has_memory = p.urgency && p.is_fixed && p.none_fixed && p.best &&
-                      make_desk(&p, sections, &p.desk) && pack(&p);
+    bool has_memory = p.is_fixed && p.none_fixed && p.best && make_desk(&p, sections, &p.desk) &&
+                      pack(&p);
     for (uint32_t i = 0; i < LEVELS; i++)
         tni_plan_search_destroy(p.levels[i].search);
     out->offsets = p.best;

@@ -11,9 +11,9 @@
 #include "plan/sections.h"
 
 typedef struct tni_free_packing {
-    uint64_t enough;        // a peak of this much ends it; the bound does so too
-    uint64_t deadline_ns;   // by tni_now_ns(); 0 = a number of steps; and of more than 512 items a
-                            // peak above the bound by up to 1/128 of it ends it too
+    uint64_t enough;   // a peak of this much ends it, as the bound does; 0 with no deadline and
+                       // more than 512 items: above the bound by up to 1/128 of it
+    uint64_t deadline_ns;   // by tni_now_ns(); 0 = a number of steps
     uint64_t *offsets;      // out, by item: from the arena; as it was where there is no item
     uint64_t peak;          // out, likewise
     bool is_optimal;        // out: the peak is the bound, or all below it was ruled out

@@ -98,10 +98,9 @@ tn_status tni_plan_order_done(uint32_t step_count, uint32_t track_count, const u
 typedef struct tni_plan_rules {
     uint64_t alignment;       // of offsets; a power of two
     uint64_t chunk_bytes;     // no interval crosses a multiple of it; a multiple of the alignment
-    uint64_t capacity;        // a peak of this much is good enough: nothing lower is looked for
-    uint64_t time_limit_ns;   // of searching; 0 = by steps, some ms, and not at all for the last
-                              // 1/128 above the bound of more than 512 blocks: the same plan on
-                              // every machine
+    uint64_t capacity;        // a peak of this much is good enough: nothing lower is looked for. 0
+                              // with no time limit and more than 512 blocks: 1/128 above the bound
+    uint64_t time_limit_ns;   // of searching; 0 = by steps, some ms: the same plan on every machine
     uint32_t pin_count;
     const tni_pin *pins;
     const tni_plan_order *order;   // NULL = step t has ended when step t + 1 begins

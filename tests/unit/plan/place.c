@@ -133,6 +133,33 @@ static void nothing_lower_than_what_is_enough_is_looked_for(void **state)
     finish_rig(&r);
 }
 
+// Whatever is enough, a peak that is found without it is found with it.
+static void what_is_enough_makes_no_plan_worse(void **state)
+{
+    (void)state;
+    enum { COUNT = 1200 };
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        uint64_t lowest = 0, bound = 0;
+        for (uint32_t tries = 0; tries < 4; tries++) {
+            rig r;
+            make_rig(&r, COUNT);
+            layered(r.blocks, COUNT, seed);
+            r.placing.enough = tries == 0   ? 1
+                               : tries == 1 ? lowest
+                               : tries == 2 ? bound + 1
+                                            : lowest + 64;
+            place(&r, COUNT);
+            need_valid(&r);
+            lowest = tries ? lowest : r.placing.peak;
+            bound = r.sections.bound;
+            if (r.placing.peak > (r.placing.enough > lowest ? r.placing.enough : lowest))
+                fail_msg("seed %u: %" PRIu64 " is enough, and %" PRIu64 " is found, not %" PRIu64,
+                         seed, r.placing.enough, r.placing.peak, lowest);
+            finish_rig(&r);
+        }
+    }
+}
+
 // A deadline that has passed still leaves a plan; one that comes ends the search.
 static void a_deadline_ends_the_search(void **state)
 {
@@ -222,6 +249,7 @@ int main(void)
         cmocka_unit_test(long_graphs_are_placed_near_the_bound),
         cmocka_unit_test(a_long_chain_is_placed_at_the_bound),
         cmocka_unit_test(nothing_lower_than_what_is_enough_is_looked_for),
+        cmocka_unit_test(what_is_enough_makes_no_plan_worse),
         cmocka_unit_test(a_deadline_ends_the_search),
         cmocka_unit_test(the_same_blocks_are_placed_alike),
         cmocka_unit_test(a_gap_that_must_be_is_proven),
