@@ -84,7 +84,11 @@ static tn_status check_alone(const check *c, uint32_t i)
     uint64_t begin = c->plan->offsets[i], end = begin + x->bytes, chunk = c->rules->chunk_bytes;
     if (x->first > x->last || (c->rules->order && x->first >= c->rules->order->step_count))
         return tni_fail(c->err, TN_E_INTERNAL, "plan: interval %u is used before it is made", i);
-    if (end < begin || end > c->plan->peak_bytes)
+    if (end < begin)
+        return tni_fail(c->err, TN_E_INTERNAL,
+                        "plan: interval %u begins at %" PRIu64 " and ends at 2^64 or above", i,
+                        begin);
+    if (end > c->plan->peak_bytes)
         return tni_fail(c->err, TN_E_INTERNAL,
                         "plan: interval %u ends at %" PRIu64 ", above the peak of %" PRIu64, i, end,
                         c->plan->peak_bytes);

@@ -61,7 +61,7 @@ static void every_kind_of_fault_is_found(void **state)
           199,
           64 },
         { "an end that wraps",
-          "interval 4 ends at",
+          "interval 4 begins at 192 and ends at 2^64 or above",
           4,
           { 0, 4, UINT64_MAX, NO, 0 },
           192,
