@@ -1,7 +1,6 @@
 // search.c: decisions, and the way back from a dead end.
 #include "plan/search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +56,8 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
     for (s->leaves = 1; s->leaves < count; s->leaves *= 2)
         ;
     s->rank = tni_arena_take_array(&s->arena, items, sizeof *s->rank);
+    s->ranked = tni_arena_take_array(&s->arena, items, sizeof *s->ranked);
+    s->spare = tni_arena_take_array(&s->arena, items, sizeof *s->spare);
     s->offsets = tni_arena_take_array(&s->arena, items, sizeof *s->offsets);
     s->head = tni_arena_take_array(&s->arena, count, sizeof *s->head);
     s->next = tni_arena_take_array(&s->arena, items, sizeof *s->next);
@@ -70,8 +71,9 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
     s->tree = tni_arena_take_array(&s->arena, 2 * (size_t)s->leaves, sizeof *s->tree);
     s->is_run = tni_arena_take_array(&s->arena, s->leaves, sizeof *s->is_run);
     s->difference = tni_arena_take_array(&s->arena, count, sizeof *s->difference);
-    if (s->rank && s->offsets && s->head && s->next && s->previous && s->reach && s->floor &&
-        s->rest && s->is_closed && s->weight && s->runs && s->is_run && s->tree && s->difference) {
+    if (s->rank && s->ranked && s->spare && s->offsets && s->head && s->next && s->previous &&
+        s->reach && s->floor && s->rest && s->is_closed && s->weight && s->runs && s->is_run &&
+        s->tree && s->difference) {
         find_reach(s);
         weigh_full_sections(s);
         return s;
@@ -99,19 +101,6 @@ const uint64_t *tni_plan_search_offsets(const tni_plan_search *s)
 
 // ------------------------------------------------------------------------------- order of choices
 
-typedef struct ranked {
-    double key;
-    uint32_t item;
-} ranked;
-
-static int by_key(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key > y->key ? -1 : 1;
-    return x->item < y->item ? -1 : x->item > y->item;
-}
-
 static uint64_t next_random(uint64_t *seed)   // xorshift (Marsaglia, 2003)
 {
     *seed ^= *seed << 13;
@@ -135,25 +124,29 @@ static double key_of(const tni_item *item, uint32_t order)
     }
 }
 
+// Bits of a positive number, as one that is smaller the larger it is.
+static uint64_t falling(double key)
+{
+    uint64_t bits;
+    memcpy(&bits, &key, sizeof bits);
+    return ~bits;
+}
+
 // From the second time on that an order is used its keys are shaken by up to 30 %.
-static bool rank_items(tni_plan_search *s, uint32_t round)
+static void rank_items(tni_plan_search *s, uint32_t round)
 {
     uint32_t count = s->sections->item_count;
     s->is_longest_first = round == 0;
-    ranked *keys = tni_alloc_zeroed(&s->allocator, count, sizeof *keys);
-    if (!keys)
-        return false;
     uint64_t seed = 88172645463325252u + round;
     for (uint32_t i = 0; i < count; i++) {
         double shake = round < ORDERS ? 1
                                       : 0.7 + 0.6 * (double)(next_random(&seed) >> 11) * 0x1p-53;
-        keys[i] = (ranked){ shake * key_of(&s->sections->items[i], round % ORDERS), i };
+        double key = shake * key_of(&s->sections->items[i], round % ORDERS);
+        s->ranked[i] = (tni_keyed){ falling(key), i };
     }
-    qsort(keys, count, sizeof *keys, by_key);
+    const tni_keyed *sorted = tni_plan_sort(s->ranked, s->spare, count);
     for (uint32_t i = 0; i < count; i++)
-        s->rank[keys[i].item] = i;
-    tni_free(&s->allocator, keys);
-    return true;
+        s->rank[sorted[i].what] = i;
 }
 
 // --------------------------------------------------------------------------------------- decisions
@@ -164,7 +157,10 @@ static uint32_t next_choice(const tni_plan_search *s, const frame *f)
     bool is_any = f->section == TNI_ANY_SECTION;
     uint32_t best = TNP_NONE, best_rank = UINT32_MAX;
     uint32_t last_first = is_any ? f->run_end - 1 : f->section, least_end = is_any ? 0 : f->section;
-    for (uint32_t t = f->run_first; t <= last_first; t++) {
+    uint32_t first = f->run_first;
+    if (!is_any && s->reach[f->section] > first)
+        first = s->reach[f->section];
+    for (uint32_t t = first; t <= last_first; t++) {
         for (uint32_t i = s->head[t]; i != TNP_NONE; i = s->next[i]) {
             uint32_t end = s->sections->items[i].end;
             if (end <= least_end)
@@ -320,8 +316,7 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
 {
     if (limit < s->sections->bound)
         return TNI_PLAN_SEARCH_IMPOSSIBLE;
-    if (!rank_items(s, round))
-        return TNI_PLAN_SEARCH_NO_MEMORY;
+    rank_items(s, round);
     tni_plan_search_reset(s, limit);
     stretch changed = { 0, s->sections->count };
     while (s->unplaced) {
@@ -342,8 +337,7 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
 tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit,
                                                    uint64_t *steps)
 {
-    if (!rank_items(s, 0))
-        return TNI_PLAN_SEARCH_NO_MEMORY;
+    rank_items(s, 0);
     tni_plan_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
     stretch changed = { 0, s->sections->count };
     uint64_t more = s->limit / RELAX_PARTS + 1, begin = s->work;

@@ -2,6 +2,7 @@
 #ifndef TNI_PLAN_SEARCH_INTERNAL_H
 #define TNI_PLAN_SEARCH_INTERNAL_H
 
+#include "plan/radix.h"
 #include "plan/search.h"
 #include "plan/sections.h"
 
@@ -63,6 +64,7 @@ struct tni_plan_search {
     uint32_t slack_shift;   // makes a slack fit 32 bits
 
     uint32_t *rank;              // by item: order of trying; a permutation
+    tni_keyed *ranked, *spare;   // scratch, by item
     bool is_longest_first;       // the rank of what begins in one section is the order of its list
     uint64_t *offsets;           // by item
     uint32_t *head;              // by section: first of the unplaced items that begin there

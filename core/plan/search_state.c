@@ -105,11 +105,14 @@ static bool comes_before(const tni_plan_search *s, uint32_t a, uint32_t b)
     return s->runs[a].score < s->runs[b].score || (s->runs[a].score == s->runs[b].score && a < b);
 }
 
+// Up to where another than `at` wins, as it did before: nothing changes above.
 static void play_up(tni_plan_search *s, uint32_t at)
 {
     for (uint32_t node = (s->leaves + at) / 2; node; node /= 2) {
-        uint32_t left = s->tree[2 * node], right = s->tree[2 * node + 1];
+        uint32_t left = s->tree[2 * node], right = s->tree[2 * node + 1], before = s->tree[node];
         s->tree[node] = comes_before(s, left, right) ? left : right;
+        if (s->tree[node] == before && before != at)
+            break;
     }
 }
 
