@@ -5,6 +5,11 @@
 #include "plan/pack_free.h"
 #include "plan/plan_internal.h"
 
+enum {
+    MOST_IN_ORDERS = 1024
+};   // blocks in chunks: orders of placing take the blocks times those
+     // that are live with each, and gain little where there are many
+
 // Intervals that follow each other in place, joined.
 typedef struct joined {
     tni_block *blocks;
@@ -15,14 +20,15 @@ typedef struct joined {
 } joined;
 
 // in_place_of points to a lower index, so one pass forward finds each interval's block and its
-// place in it. false: the sizes wrap.
+// place in it. false: more than 2^63 - 1 bytes together.
 static bool join(const tni_interval *intervals, uint32_t count, uint64_t alignment, joined *j)
 {
     for (uint32_t i = 0; i < count; i++) {
         const tni_interval *interval = &intervals[i];
         uint64_t bytes, end;
         if (!tni_align_u64(interval->bytes, alignment, &bytes) ||
-            !tni_add_u64(j->unshared_bytes, bytes, &j->unshared_bytes))
+            !tni_add_u64(j->unshared_bytes, bytes, &j->unshared_bytes) ||
+            j->unshared_bytes > INT64_MAX)
             return false;
         if (interval->in_place_of == TNP_NONE) {
             j->block_of[i] = j->count;
@@ -41,13 +47,17 @@ static bool join(const tni_interval *intervals, uint32_t count, uint64_t alignme
     return true;
 }
 
+// Skyline passes and searches; in chunks the passes alone. Keeps what is lower than plan->peak_bytes.
 static bool pack_free(joined *j, const tni_plan_sections *sections, const tni_block_rules *rules,
-                      tni_arena *arena, tni_plan *plan)
+                      uint64_t chunk_bytes, tni_arena *arena, tni_plan *plan)
 {
     tni_free_packing packing = { .enough = rules->given->capacity,
-                                 .deadline_ns = rules->deadline_ns };
+                                 .deadline_ns = rules->deadline_ns,
+                                 .chunk_bytes = chunk_bytes };
     if (!tni_plan_pack_free(sections, arena, &packing))
         return false;
+    if (packing.peak >= plan->peak_bytes)
+        return true;
     for (uint32_t i = 0; i < sections->item_count; i++)
         j->blocks[sections->items[i].block].offset = packing.offsets[i];
     plan->peak_bytes = packing.peak;
@@ -67,6 +77,24 @@ static bool find_ruled_bound(const joined *j, const tni_block_rules *rules, tni_
     return true;
 }
 
+// By rules that only passes in one order after another know. Chunks alone are also known to skyline
+// passes, and for many blocks to them alone.
+static tn_status pack_ruled(joined *j, const tni_plan_sections *sections,
+                            const tni_block_rules *rules, tni_arena *arena, tni_plan *plan,
+                            tn_error *err)
+{
+    bool has_chunks_alone = !rules->pinned && !rules->ends;
+    tn_status status = TN_OK;
+    if (!has_chunks_alone || j->count <= MOST_IN_ORDERS)
+        status = tni_plan_pack_ruled(j->blocks, j->count, rules, plan->bound_bytes, arena,
+                                     &plan->peak_bytes, err);
+    if (status == TN_OK && has_chunks_alone &&
+        !pack_free(j, sections, rules, rules->given->chunk_bytes, arena, plan))
+        status = tni_fail_memory(err, "a memory plan", (uint64_t)j->count * sizeof *j->blocks);
+    plan->is_optimal = plan->peak_bytes == plan->bound_bytes;
+    return status;
+}
+
 // Chunks are no rule for what fits into one.
 static tn_status pack_blocks(joined *j, const tni_block_rules *rules, tni_arena *arena,
                              tni_plan *plan, tn_error *err)
@@ -75,17 +103,16 @@ static tn_status pack_blocks(joined *j, const tni_block_rules *rules, tni_arena 
     tni_plan_sections sections;
     bool has_memory = tni_plan_sections_make(j->blocks, j->count, arena, &sections);
     plan->bound_bytes = sections.bound;
+    plan->peak_bytes = UINT64_MAX;
     if (has_memory && !rules->pinned && !rules->ends && sections.bound <= chunk) {
-        has_memory = pack_free(j, &sections, rules, arena, plan);
+        has_memory = pack_free(j, &sections, rules, 0, arena, plan);
         if (has_memory && plan->peak_bytes <= chunk)
             return TN_OK;
     }
     if (!has_memory || !find_ruled_bound(j, rules, arena, &plan->bound_bytes))
         return tni_fail_memory(err, "a memory plan", (uint64_t)j->count * sizeof *j->blocks);
-    tn_status status = tni_plan_pack_ruled(j->blocks, j->count, rules, plan->bound_bytes, arena,
-                                           &plan->peak_bytes, err);
-    plan->is_optimal = plan->peak_bytes == plan->bound_bytes;
-    return status;
+    plan->peak_bytes = UINT64_MAX;
+    return pack_ruled(j, &sections, rules, arena, plan, err);
 }
 
 tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,

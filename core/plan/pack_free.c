@@ -20,8 +20,10 @@ enum {
     AT_LEAST_ROUNDS = 40,    // all at the bound
     LOWERING = 4,            // then one of so many is not, and so many times as long
     LOWER_PARTS = 16,        // of what is between the best and the bound: it tries to save one
-    FEWEST_STEPS = 100000,   // of all searches without a deadline, some 100 ms at most; and two
+    FEWEST_STEPS = 150000,   // of all searches without a deadline, some 100 ms at most; and two
                              // more an item
+    MOST_COVERED = 400,      // sections that the items of a level cover, for each item of all: what
+                             // is fixed costs as much in each pass around it
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
                              // where nothing says how low it has to be
     NEAR_PARTS = 128         // near: above the bound by at most one of so many parts
@@ -74,10 +76,11 @@ typedef struct packer {
     bool *none_fixed;   // by item
     uint64_t *best;     // by item
     uint64_t peak;      // of the best
-    uint64_t least;     // no peak is below
-    uint64_t near;      // the bound, as far as passes go
-    uint64_t enough;    // ends it; nothing else depends on it, so that what is found without it is
-                        // found with it too
+    uint64_t chunk_bytes;
+    uint64_t least;    // no peak is below
+    uint64_t near;     // the bound, as far as passes go
+    uint64_t enough;   // ends it; nothing else depends on it, so that what is found without it is
+                       // found with it too
     uint64_t deadline_ns;
     uint64_t steps;   // of searching that are left
     level levels[LEVELS];
@@ -174,14 +177,16 @@ static bool pick_items(packer *p, level *l, uint32_t percent)
     if (!before || !blocks || !picked || !own)
         return false;
     uint32_t count = 0;
+    uint64_t covered = 0;
     for (uint32_t i = 0; i < in->item_count; i++) {
         const tni_item *item = &in->items[i];
         if (before[item->end] == before[item->first])
             continue;
         picked[count] = i;
         blocks[count++] = (tni_block){ item->first, item->end - 1, item->bytes, 0 };
+        covered += item->end - item->first;
     }
-    l->is_whole = count == in->item_count;
+    l->is_whole = count == in->item_count || covered / MOST_COVERED > in->item_count;
     if (l->is_whole)
         return true;
     l->items = tni_arena_take_array(p->arena, count, sizeof *l->items);
@@ -248,7 +253,7 @@ static void spread(packer *p, level *l)
 static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
 {
     d->sections = sections;
-    d->skyline = tni_plan_skyline_make(sections, p->arena);
+    d->skyline = tni_plan_skyline_make(sections, p->chunk_bytes, p->arena);
     d->full_length = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->full_length);
     d->urgency = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->urgency);
     d->offsets = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->offsets);
@@ -367,9 +372,18 @@ static bool search_on(packer *p, uint32_t level_count)
     return has_memory;
 }
 
+// The search knows no chunks.
+static bool pack_in_chunks(packer *p)
+{
+    level *l = &p->levels[0];
+    return make_level(p, l, 0) && pack_quickly(p, l) && (spread(p, l), true);
+}
+
 static bool pack(packer *p)
 {
     uint32_t count = 0;
+    if (p->chunk_bytes)
+        return pack_in_chunks(p);
     do {
         if (!begin_level(p, count))
             return false;
@@ -389,6 +403,7 @@ bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni
                  .peak = NO_PEAK,
                  .least = sections->bound,
                  .enough = out->enough,
+                 .chunk_bytes = out->chunk_bytes,
                  .deadline_ns = out->deadline_ns,
                  .steps = out->deadline_ns ? UINT64_MAX : FEWEST_STEPS + 2 * (uint64_t)count };
     p.near = sections->bound + sections->bound / NEAR_PARTS;

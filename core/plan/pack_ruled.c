@@ -7,8 +7,8 @@
 // front by themselves (squeaky wheel optimization: Joslin and Clements, JAIR 10, 1999).
 //
 // Numbers are drawn from a seed of its own, and without a time limit neighbours looked at are
-// counted: the same blocks give the same plan. Work and time are looked at between passes; one pass
-// costs about the blocks times how many live with each.
+// counted: the same blocks give the same plan. The first pass takes what it takes, about the blocks
+// times how many live with each; the others end when work or time is used up.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +40,9 @@ typedef struct packing {
     tni_pass pass;
     pass_kind best_kind;   // what made the best
     uint32_t *best_order;
-    uint64_t *best;         // by item: offset
-    uint64_t peak;          // of the best; UINT64_MAX: none yet
-    uint64_t goal;          // a peak of this needs no improving
-    uint64_t deadline_ns;   // 0: none
-    uint64_t most_work;     // without a deadline
+    uint64_t *best;   // by item: offset
+    uint64_t peak;    // of the best; UINT64_MAX: none yet
+    uint64_t goal;    // a peak of this needs no improving
     uint32_t seed;
     ranked *list;
     uint64_t *heat;   // by item: the largest sum of live bytes while it lives
@@ -119,7 +117,8 @@ static bool is_done(const packing *p)
     if (p->peak == UINT64_MAX)
         return false;
     return p->peak <= p->goal || p->peak == p->pass.pinned_end ||
-           (p->deadline_ns ? tni_now_ns() >= p->deadline_ns : p->pass.work >= p->most_work);
+           (p->pass.deadline_ns ? tni_now_ns() >= p->pass.deadline_ns
+                                : p->pass.work >= p->pass.most_work);
 }
 
 static void move_forward(packing *p, uint32_t at)
@@ -148,6 +147,8 @@ static void improve(packing *p)
 static void place_all(packing *p)
 {
     for (size_t w = 0; w < TN_COUNT_OF(ways) && !is_done(p); w++) {
+        if (ways[w].kind == tni_plan_pass_bottom_up && !p->pass.neighbours.lists)
+            continue;   // it asks for the same neighbours again and again
         sort_order(p, ways[w].order);
         (void)try_pass(p, ways[w].kind);
     }
@@ -194,14 +195,12 @@ tn_status tni_plan_pack_ruled(tni_block *blocks, uint32_t count, const tni_block
                               uint64_t bound, tni_arena *arena, uint64_t *out_peak, tn_error *err)
 {
     uint64_t work = WORK_A_BLOCK * (uint64_t)count, capacity = rules->given->capacity;
-    packing p = { .peak = UINT64_MAX,
-                  .goal = bound > capacity ? bound : capacity,
-                  .deadline_ns = rules->deadline_ns,
-                  .most_work = work < MOST_WORK ? work : MOST_WORK,
-                  .seed = 1 };
+    packing p = { .peak = UINT64_MAX, .goal = bound > capacity ? bound : capacity, .seed = 1 };
     if (!make(&p, blocks, count, rules, arena))
         return tni_fail_memory(err, "a memory plan",
                                (uint64_t)count * sizeof *p.pass.neighbours.items);
+    p.pass.deadline_ns = rules->deadline_ns;
+    p.pass.most_work = work < MOST_WORK ? work : MOST_WORK;
     tn_status status = check_pins(&p, blocks, err);
     if (status != TN_OK)
         return status;

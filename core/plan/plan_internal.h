@@ -31,7 +31,8 @@ static inline bool tni_plan_is_pinned(const tni_block_rules *rules, uint32_t blo
 
 static inline tn_status tni_plan_fail_wrap(tn_error *err)
 {
-    return tni_fail(err, TN_E_DEVICE_MEMORY, "the values of this graph together exceed 2^64 bytes");
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "the values of this graph together exceed 2^63 - 1 bytes");
 }
 
 // TN_E_DEVICE_MEMORY and the interval (else TNP_NONE) when it is larger than a chunk; TN_E_ARG when

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/integer.h"
 
 bool tni_plan_pass_make(const tni_block *blocks, uint32_t count, const tni_block_rules *rules,
@@ -100,12 +101,19 @@ static bool find_lowest(tni_pass *pass, uint32_t item, uint64_t *out_offset, uin
     return fit(pass, cursor, bytes, out_offset, out_end);
 }
 
+static bool is_over(const tni_pass *pass)
+{
+    return pass->deadline_ns ? tni_now_ns() >= pass->deadline_ns : pass->work >= pass->most_work;
+}
+
 uint32_t tni_plan_pass_first_fit(tni_pass *pass, uint64_t limit, uint64_t *out_peak)
 {
     uint64_t peak = pass->pinned_end, end;
     memcpy(pass->is_placed, pass->is_pinned, pass->neighbours.count * sizeof *pass->is_placed);
     for (uint32_t i = 0; i < pass->count; i++) {
         uint32_t item = pass->order[i];
+        if (limit != UINT64_MAX && is_over(pass))
+            return i;
         if (!find_lowest(pass, item, &pass->offsets[item], &end) || end > limit)
             return i;
         peak = end > peak ? end : peak;
@@ -202,7 +210,8 @@ uint32_t tni_plan_pass_bottom_up(tni_pass *pass, uint64_t limit, uint64_t *out_p
         }
         const uint32_t *list = tni_plan_neighbours_of(&pass->neighbours, item, &count);
         pass->work += count;
-        if (!lift(pass, item, list, count, &floor, &end) || end > limit)
+        if (!lift(pass, item, list, count, &floor, &end) || end > limit ||
+            (limit != UINT64_MAX && is_over(pass)))
             return pass->rank[item];
         if (floor != lowest->floor) {
             pass->floor[item] = lowest->floor = floor;

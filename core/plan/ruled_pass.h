@@ -23,6 +23,8 @@ typedef struct tni_pass {
     uint32_t *order;        // items that are not pinned
     uint32_t count;         // of the order
     uint64_t work;          // neighbours looked at
+    uint64_t most_work;     // that ends a pass which has a limit, where there is no deadline
+    uint64_t deadline_ns;   // 0 = none
     // Scratch.
     bool *is_placed;             // by item
     tni_range *found, *merged;   // what is in the way

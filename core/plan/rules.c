@@ -43,9 +43,10 @@ static tn_status check_pins(const tni_interval *intervals, uint32_t count,
                             "plan: interval %u is pinned at %" PRIu64 ", no multiple of %" PRIu64,
                             pin->interval, pin->offset, rules->alignment);
         if (!tni_add_u64(pin->offset, interval->bytes, &end) ||
-            !tni_align_u64(end, rules->alignment, &end))
+            !tni_align_u64(end, rules->alignment, &end) || end > INT64_MAX)
             return tni_fail(err, TN_E_DEVICE_MEMORY,
-                            "plan: interval %u is pinned at %" PRIu64 ", and its end exceeds 2^64",
+                            "plan: interval %u is pinned at %" PRIu64
+                            ", and its end exceeds 2^63 - 1",
                             pin->interval, pin->offset);
         if (rules->chunk_bytes && interval->bytes &&
             interval->bytes > rules->chunk_bytes - pin->offset % rules->chunk_bytes)
@@ -88,6 +89,25 @@ static tn_status check_order(const tni_interval *intervals, uint32_t count,
     return TN_OK;
 }
 
+static tn_status check_intervals(const tni_interval *intervals, uint32_t count, tn_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const tni_interval *x = &intervals[i], *old = NULL;
+        if (x->first > x->last)
+            return tni_fail(err, TN_E_ARG, "plan: interval %u begins at step %u and ends at %u", i,
+                            x->first, x->last);
+        if (x->in_place_of == TNP_NONE)
+            continue;
+        if (x->in_place_of < i)
+            old = &intervals[x->in_place_of];
+        if (!old || old->last != x->first || x->in_place_offset > old->bytes ||
+            x->bytes > old->bytes - x->in_place_offset)
+            return tni_fail(err, TN_E_ARG, "plan: interval %u cannot take the place of %u", i,
+                            x->in_place_of);
+    }
+    return TN_OK;
+}
+
 tn_status tni_plan_check_rules(const tni_interval *intervals, uint32_t count,
                                const tni_plan_rules *rules, uint32_t *out_refused, tn_error *err)
 {
@@ -95,7 +115,9 @@ tn_status tni_plan_check_rules(const tni_interval *intervals, uint32_t count,
     if (!tni_is_power_of_two(rules->alignment))
         return tni_fail(err, TN_E_ARG, "plan: an alignment of %" PRIu64 " is no power of two",
                         rules->alignment);
-    tn_status status = check_chunks(intervals, count, rules, out_refused, err);
+    tn_status status = check_intervals(intervals, count, err);
+    if (status == TN_OK)
+        status = check_chunks(intervals, count, rules, out_refused, err);
     if (status == TN_OK)
         status = check_pins(intervals, count, rules, err);
     if (status == TN_OK && rules->order)

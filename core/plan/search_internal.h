@@ -6,6 +6,8 @@
 #include "plan/search.h"
 #include "plan/sections.h"
 
+enum { WORK_SECTIONS = 64 };   // that are as much work as a decision
+
 #define TNI_NO_SCORE    UINT64_MAX
 #define TNI_NO_WALL     UINT64_MAX   // the floor of a section on which everything is placed
 #define TNI_ANY_SECTION UINT32_MAX

@@ -9,9 +9,8 @@ typedef struct valley {
 } valley;
 
 enum {
-    WORK_SECTIONS = 64,   // that are as much work as a decision
-    WIDE = 1024,          // sections of a run that is looked at in part
-    BESIDE = 256          // sections on either side of its fullest one
+    WIDE = 1024,   // sections of a run that is looked at in part
+    BESIDE = 256   // sections on either side of its fullest one
 };
 
 // Part of an open run, and what fits into the run and covers some of the part.

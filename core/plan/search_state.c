@@ -50,6 +50,7 @@ bool tni_plan_search_place(tni_plan_search *s, uint32_t item, uint64_t height)
         s->rest[t] -= it->bytes;
         s->floor[t] = s->rest[t] ? height + it->bytes : TNI_NO_WALL;
     }
+    s->work += (it->end - it->first) / WORK_SECTIONS;
     s->offsets[item] = height;
     s->unplaced--;
     leave_list(s, item);
@@ -133,8 +134,13 @@ bool tni_plan_search_set_run(tni_plan_search *s, uint32_t at, const open_run *ru
 void tni_plan_search_undo(tni_plan_search *s, uint32_t change_mark, uint32_t run_mark)
 {
     s->work += s->change_count - change_mark;
-    while (s->change_count > change_mark)
-        undo_change(s, &s->changes[--s->change_count]);
+    while (s->change_count > change_mark) {
+        const change *c = &s->changes[--s->change_count];
+        if (c->kind == PLACED)
+            s->work += (s->sections->items[c->a].end - s->sections->items[c->a].first) /
+                       WORK_SECTIONS;
+        undo_change(s, c);
+    }
     while (s->old_run_count > run_mark) {
         const old_run *old = &s->old_runs[--s->old_run_count];
         s->runs[old->at] = old->run;

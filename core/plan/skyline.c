@@ -4,7 +4,10 @@
 
 #include "plan/ceiling.h"
 
-enum { MOST_ITEMS = 256 };   // of a valley that are looked at together: more made plans no lower
+enum {
+    MOST_ITEMS = 256,   // of a valley that are looked at together: more made plans no lower
+    WORD = 64           // bits
+};
 
 #define NO_HEIGHT UINT64_MAX
 
@@ -17,29 +20,39 @@ typedef struct plateau {
 
 struct tni_plan_skyline {
     const tni_plan_sections *sections;
-    uint32_t *ends;       // by item
-    uint64_t *unplaced;   // bits, by item
+    uint64_t chunk_bytes;
+    uint32_t *ends;        // by item
+    uint64_t *unplaced;    // bits, by item
+    uint32_t *least_end;   // by word of bits: of its items
+    uint32_t *next_open;   // by word, and one more: itself while a bit is set; else a later one
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
     tni_plan_ceiling ceiling;
 };
 
-tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, tni_arena *arena)
+tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint64_t chunk_bytes,
+                                        tni_arena *arena)
 {
-    size_t items = sections->item_count;
+    size_t items = sections->item_count, words = items / WORD + 1;
     tni_plan_skyline *k = tni_arena_take(arena, sizeof *k);
     if (!k)
         return NULL;
     k->sections = sections;
+    k->chunk_bytes = chunk_bytes;
     k->ends = tni_arena_take_array(arena, items, sizeof *k->ends);
-    k->unplaced = tni_arena_take_array(arena, items / 64 + 1, sizeof *k->unplaced);
+    k->unplaced = tni_arena_take_array(arena, words, sizeof *k->unplaced);
+    k->least_end = tni_arena_take_indices(arena, words);
+    k->next_open = tni_arena_take_array(arena, words + 1, sizeof *k->next_open);
     // A placed item leaves two more at most.
     k->plateaus = tni_arena_take_array(arena, 2 * items + 1, sizeof *k->plateaus);
-    if (!k->ends || !k->unplaced || !k->plateaus ||
+    if (!k->ends || !k->unplaced || !k->least_end || !k->next_open || !k->plateaus ||
         !tni_plan_ceiling_make(sections, arena, &k->ceiling))
         return NULL;
-    for (size_t i = 0; i < items; i++)
+    for (size_t i = 0; i < items; i++) {
+        uint32_t *least = &k->least_end[i / WORD];
         k->ends[i] = sections->items[i].end;
+        *least = k->ends[i] < *least ? k->ends[i] : *least;
+    }
     return k;
 }
 
@@ -129,24 +142,49 @@ static uint32_t descend(const tni_plan_skyline *k, uint32_t at)
 
 // -------------------------------------------------------------------------------------------- pass
 
+// The first word from this one on that has a bit set. Halves the way for the next time.
+static uint32_t find_open(tni_plan_skyline *k, uint32_t word)
+{
+    while (k->next_open[word] != word) {
+        k->next_open[word] = k->next_open[k->next_open[word]];
+        word = k->next_open[word];
+    }
+    return word;
+}
+
+// The bits of a word that belong to the items [begin, end).
+static uint64_t open_bits(const tni_plan_skyline *k, uint32_t word, uint32_t begin, uint32_t end)
+{
+    uint64_t bits = k->unplaced[word];
+    if (word == begin / WORD)
+        bits &= ~UINT64_C(0) << begin % WORD;
+    if (word == end / WORD)
+        bits &= (UINT64_C(1) << end % WORD) - 1;
+    return bits;
+}
+
+static bool crosses_chunks(const tni_plan_skyline *k, uint64_t floor, uint64_t bytes)
+{
+    return k->chunk_bytes && bytes > k->chunk_bytes - floor % k->chunk_bytes;
+}
+
 // The most urgent of the unplaced items [begin, end) that fit into the valley; TNP_NONE.
-static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley, uint32_t begin,
+static uint32_t most_urgent_of(tni_plan_skyline *k, const plateau *valley, uint32_t begin,
                                uint32_t end, const float *urgency)
 {
     uint32_t best = TNP_NONE;
     float best_urgency = -1;
-    for (uint32_t word = begin / 64; word * 64 < end; word++) {
-        uint64_t bits = k->unplaced[word];
-        if (word == begin / 64)
-            bits &= ~UINT64_C(0) << begin % 64;
-        if (word == end / 64)
-            bits &= (UINT64_C(1) << end % 64) - 1;
-        for (; bits; bits &= bits - 1) {
-            uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(bits);
+    for (uint32_t word = find_open(k, begin / WORD); word * WORD < end;
+         word = find_open(k, word + 1)) {
+        if (k->least_end[word] > valley->end)
+            continue;
+        for (uint64_t bits = open_bits(k, word, begin, end); bits; bits &= bits - 1) {
+            uint32_t i = word * WORD + (uint32_t)__builtin_ctzll(bits);
             if (urgency[i] <= best_urgency || k->ends[i] > valley->end)
                 continue;
             const tni_item *item = &k->sections->items[i];
-            if (tni_plan_ceiling_hits(&k->ceiling, item, valley->floor + item->bytes))
+            if (crosses_chunks(k, valley->floor, item->bytes) ||
+                tni_plan_ceiling_hits(&k->ceiling, item, valley->floor + item->bytes))
                 continue;
             best = i;
             best_urgency = urgency[i];
@@ -156,16 +194,41 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
 }
 
 // In a wide valley the first part that holds something will do.
-static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley, const float *urgency)
+static uint32_t most_urgent(tni_plan_skyline *k, const plateau *valley, const float *urgency)
 {
     const tni_plan_sections *in = k->sections;
     uint32_t begin = in->begin[valley->first], end = in->begin[valley->end], best = TNP_NONE;
     while (best == TNP_NONE && begin < end) {
-        uint32_t part = end - begin < MOST_ITEMS ? end - begin : MOST_ITEMS;
-        best = most_urgent_of(k, valley, begin, begin + part, urgency);
-        begin += part;
+        uint32_t open = find_open(k, begin / WORD) * WORD;
+        begin = open > begin ? open : begin;
+        uint32_t part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
+        best = most_urgent_of(k, valley, begin, part_end, urgency);
+        begin = part_end;
     }
     return best;
+}
+
+static void close_item(tni_plan_skyline *k, uint32_t item)
+{
+    uint32_t word = item / WORD;
+    k->unplaced[word] &= ~(UINT64_C(1) << item % WORD);
+    if (k->unplaced[word] == 0)
+        k->next_open[word] = word + 1;
+}
+
+// Opens what is not fixed. Returns how many that are.
+static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
+{
+    uint32_t count = k->sections->item_count, words = count / WORD + 1, open = 0;
+    memset(k->unplaced, 0, words * sizeof *k->unplaced);
+    for (uint32_t i = 0; i < count; i++) {
+        k->unplaced[i / WORD] |= (uint64_t)!is_fixed[i] << i % WORD;
+        open += !is_fixed[i];
+    }
+    for (uint32_t w = 0; w < words; w++)
+        k->next_open[w] = w + (k->unplaced[w] == 0);
+    k->next_open[words] = words;
+    return open;
 }
 
 static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed)
@@ -176,22 +239,24 @@ static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed
     return lift(k, valley, item->first, item->end, f->offset + item->bytes);
 }
 
+// The end of the chunk is as good as a wall.
+static uint64_t raised_floor(const tni_plan_skyline *k, const plateau *valley, uint64_t wall)
+{
+    if (k->chunk_bytes == 0)
+        return wall;
+    uint64_t room = k->chunk_bytes - valley->floor % k->chunk_bytes;
+    return room < wall - valley->floor ? valley->floor + room : wall;
+}
+
 uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const bool *is_fixed,
                               uint64_t *offsets)
 {
     const tni_plan_sections *in = k->sections;
-    uint32_t left = 0, at = 0;
+    uint32_t left = open_items(k, is_fixed), at = 0;
     uint64_t highest = 0;
-    memset(k->unplaced, 0, (in->item_count / 64 + 1) * sizeof *k->unplaced);
-    for (uint32_t i = 0; i < in->item_count; i++) {
-        if (is_fixed[i]) {
-            uint64_t end = offsets[i] + in->items[i].bytes;
-            highest = end > highest ? end : highest;
-        } else {
-            k->unplaced[i / 64] |= UINT64_C(1) << i % 64;
-            left++;
-        }
-    }
+    for (uint32_t i = 0; i < in->item_count; i++)
+        if (is_fixed[i] && offsets[i] + in->items[i].bytes > highest)
+            highest = offsets[i] + in->items[i].bytes;
     tni_plan_ceiling_hang(&k->ceiling, is_fixed, offsets);
     k->free_plateau = TNP_NONE;
     k->plateau_count = 1;
@@ -204,7 +269,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         uint32_t item = most_urgent(k, valley, urgency);
         if (item != TNP_NONE) {
             uint64_t top = valley->floor + in->items[item].bytes;
-            k->unplaced[item / 64] &= ~(UINT64_C(1) << item % 64);
+            close_item(k, item);
             left--;
             offsets[item] = valley->floor;
             highest = top > highest ? top : highest;
@@ -216,7 +281,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         if (tni_plan_ceiling_height(&k->ceiling, fixed) < wall)
             at = place_fixed(k, at, fixed);
         else
-            at = lift(k, at, valley->first, valley->end, wall);
+            at = lift(k, at, valley->first, valley->end, raised_floor(k, valley, wall));
     }
     return highest;
 }

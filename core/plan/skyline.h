@@ -2,9 +2,9 @@
 //
 // The floors of the sections make a skyline. A valley, a stretch of one floor between higher ones,
 // is filled with the items that fit between its walls, the most urgent first; when none is left it
-// is raised to its lower wall, and the room is lost. Valleys do not touch each other, so their
-// order does not matter: the pass walks from one to the next. Fixed items lie where they are, above
-// the floors until these have grown up to them:
+// is raised to its lower wall or the end of its chunk, and the room is lost. Valleys do not touch
+// each other, so their order does not matter: the pass walks from one to the next. Fixed items lie
+// where they are, above the floors until these have grown up to them:
 //
 //   height        ┌──────┐
 //     │           │fixed │          the room below it is filled first,
@@ -23,8 +23,10 @@
 
 typedef struct tni_plan_skyline tni_plan_skyline;
 
-// What a pass needs besides its arguments, from the arena. NULL: no memory.
-tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, tni_arena *arena);
+// What a pass needs besides its arguments, from the arena. chunk_bytes: no item that a pass places
+// crosses a multiple of it, and none is larger; 0 = no such rule. NULL: no memory.
+tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint64_t chunk_bytes,
+                                        tni_arena *arena);
 
 // urgency[item]: of what fits, the highest is placed first. is_fixed[item]: offsets[item] is given
 // and kept; those that are live together do not overlap. Sets the other offsets and returns the

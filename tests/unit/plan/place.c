@@ -90,7 +90,7 @@ static void long_graphs_are_placed_near_the_bound(void **state)
     (void)state;
     static const uint32_t counts[] = { 1, 2, 63, 64, 65, 511, 512, 513, 1000, 3000, 10000 };
     for (size_t c = 0; c < TN_COUNT_OF(counts); c++) {
-        uint64_t most_percent = counts[c] <= 3000 ? 103 : 106;
+        uint64_t most_percent = counts[c] <= 3000 ? 103 : 108;
         rig r;
         make_rig(&r, counts[c]);
         layered(r.blocks, counts[c], 1);

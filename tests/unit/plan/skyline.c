@@ -33,7 +33,7 @@ static uint64_t run(given *g)
     tni_plan_sections in;
     tni_arena_init(&arena, NULL);
     assert_true(tni_plan_sections_make(g->blocks, g->count, &arena, &in));
-    tni_plan_skyline *skyline = tni_plan_skyline_make(&in, &arena);
+    tni_plan_skyline *skyline = tni_plan_skyline_make(&in, 0, &arena);
     assert_non_null(skyline);
     bool is_fixed[MOST];
     float urgency[MOST];
