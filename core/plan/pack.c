@@ -47,7 +47,7 @@ static bool join(const tni_interval *intervals, uint32_t count, uint64_t alignme
     return true;
 }
 
-// Skyline passes and searches; in chunks the passes alone. Keeps what is lower than plan->peak_bytes.
+// Skyline passes and searches; in chunks the passes alone. Keeps what is lower than the plan has.
 static bool pack_free(joined *j, const tni_plan_sections *sections, const tni_block_rules *rules,
                       uint64_t chunk_bytes, tni_arena *arena, tni_plan *plan)
 {

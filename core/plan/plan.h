@@ -107,9 +107,9 @@ typedef struct tni_plan_rules {
 } tni_plan_rules;
 
 // Arrays of the plan come from `arena`. Deterministic where the time limit is 0. A peak above the
-// capacity is no error. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes exceed 2^63 - 1, or an
-// interval is larger than a chunk (out_plan->refused); TN_E_ARG when rules contradict each other or
-// the intervals, as pins that overlap.
+// capacity is no error. Errors: TN_E_HOST_MEMORY; TN_E_DEVICE_MEMORY when the sizes exceed 2^63 - 1
+// together, or an interval is larger than a chunk (out_plan->refused); TN_E_ARG when rules
+// contradict each other or the intervals, or these themselves.
 tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni_plan_rules *rules,
                         tni_arena *arena, tni_plan *out_plan, tn_error *err);
 
