@@ -183,6 +183,20 @@ class NamedTests(Tree):
             self.finds(self.NAME, {**self.THERE, "tests/cases.md": self.ROW.replace(old, new)}, sentence)
 
 
+class TestPrograms(Tree):
+    NAME = "every_test_program_is_run"
+    TESTS = {"unit/CTestTestfile.cmake": 'add_test([=[unit/a]=] "/b/bin/unit_a")\n'
+                                         'add_test([=[unit/b]=] "sh" "-c" "make | \'/b/bin/unit_b\' 0")\n',
+             "source/CTestTestfile.cmake": f'add_test(x "python" "{NAME}.py" "/b/bin/unit")\n'}
+
+    def test_clean(self):
+        self.passes(self.NAME, self.TESTS, ["/b/bin/unit_a", "/b/bin/unit_b"])
+
+    def test_left_out(self):
+        self.finds(self.NAME, self.TESTS, "/b/bin/unit is built, and no test runs it", ["/b/bin/unit"])
+        self.finds(self.NAME, self.TESTS, "no programs were found")
+
+
 class Numbers(Tree):
     NAME = "numbers_never_change"
 
