@@ -4,8 +4,8 @@
 Prints a table for each kind of instance; times are the planner's own, on one thread, the best of a few runs:
 - the instances of MiniMalloc, files NAME.CAPACITY.csv in the folder MINIMALLOC: as they are, with their rows shuffled,
   and with time reversed; within the capacity of their name; skipped without the folder;
-- intervals that fill a memory without a gap (planted.py beside this), seeds 1 to 3;
-- random graphs in layers (layered.py), seeds 1 to 5;
+- intervals that fill a memory without a gap (tests/support/planted.py), seeds 1 to 3;
+- random graphs in layers (layered.py there), seeds 1 to 5;
 - models: the embedded one, and those in the folder MODELS (tests/fetch-models), at batch 1 and 512.
 Each plan is checked by `tenon plan --check`. Exit code 1 when one is wrong.
 """
@@ -17,8 +17,9 @@ import random
 import subprocess
 import sys
 
-from layered import as_csv, layered
-from planted import planted
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from layered import as_csv, layered   # noqa: E402
+from planted import planted   # noqa: E402
 
 RUNS = 3
 MODELS = ["SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]

@@ -13,6 +13,7 @@
 
 #include "base/macros.h"
 #include "failing_alloc.h"
+#include "plan_test.h"
 
 enum { MOST = 24 };
 
@@ -84,15 +85,13 @@ static void an_interval_of_no_bytes_lies_at_0(void **state)
     assert_int_equal(offsets[0] + offsets[2], 64);
 }
 
-// By the caller's times, pair by pair.
-static bool shares_bytes(const tn_plan_interval *in, const uint64_t *offsets, uint32_t count)
+// By the caller's times. Fails the test where two share bytes; the highest end.
+static uint64_t highest_end(const tn_plan_interval *in, const uint64_t *offsets, uint32_t count)
 {
+    test_piece pieces[MOST];
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (in[i].lower < in[j].upper && in[j].lower < in[i].upper &&
-                offsets[i] < offsets[j] + in[j].bytes && offsets[j] < offsets[i] + in[i].bytes)
-                return true;
-    return false;
+        pieces[i] = (test_piece){ in[i].lower, in[i].upper, offsets[i], in[i].bytes };
+    return test_highest_end(pieces, count);
 }
 
 static uint64_t largest_sum(const tn_plan_interval *in, uint32_t count)
@@ -111,21 +110,21 @@ static uint64_t largest_sum(const tn_plan_interval *in, uint32_t count)
 static void random_intervals_are_planned_by_their_times(void **state)
 {
     (void)state;
-    static const int64_t spreads[] = { 10, 300, 70000, INT64_MAX / RAND_MAX };
-    srand(1);
+    static const int64_t spreads[] = { 10, 300, 70000, INT64_MAX / 50 };
+    uint32_t seed = 1;
     for (int round = 0; round < 3000; round++) {
         tn_plan_interval in[MOST];
         uint64_t offsets[MOST], bound;
-        uint32_t count = 1 + (uint32_t)rand() % MOST;
+        uint32_t count = 1 + test_random(&seed) % MOST;
         int64_t spread = spreads[round % 4];
         for (uint32_t i = 0; i < count; i++) {
-            int64_t a = (rand() - RAND_MAX / 2) / 8 % 40 * spread;
-            in[i] = (tn_plan_interval){ a, a + 1 + rand() % 9 * spread, (uint64_t)rand() % 100 };
+            int64_t a = ((int64_t)(test_random(&seed) % 79) - 39) * spread;
+            in[i] = (tn_plan_interval){ a, a + 1 + test_random(&seed) % 9 * spread,
+                                        test_random(&seed) % 100 };
         }
         tn_plan_result result = { .size = sizeof result };
         assert_int_equal(tn_plan_intervals(in, count, NULL, offsets, &result, NULL), TN_OK);
-        if (shares_bytes(in, offsets, count))
-            fail_msg("round %d: two intervals share bytes", round);
+        assert_int_equal(highest_end(in, offsets, count), result.peak_bytes);
         bound = largest_sum(in, count);
         if (result.lower_bound_bytes != bound)
             fail_msg("round %d: a bound of %" PRIu64 ", not %" PRIu64, round,
@@ -136,19 +135,28 @@ static void random_intervals_are_planned_by_their_times(void **state)
     }
 }
 
-static void a_capacity_is_reached_or_the_peak_says_that_it_is_not(void **state)
+// The first plan within the capacity is taken; one that no plan can keep to changes nothing.
+static void a_capacity_ends_the_search_or_the_peak_says_that_it_is_not_reached(void **state)
 {
     (void)state;
-    const tn_plan_interval in[] = { { 0, 2, 64 }, { 1, 3, 64 } };
-    uint64_t offsets[2];
-    tn_plan_result result = { .size = sizeof result };
-    tn_plan_options options = { .size = sizeof options, .capacity = 127, .time_limit_ms = 10 };
-    assert_int_equal(tn_plan_intervals(in, 2, &options, offsets, &result, NULL), TN_OK);
-    assert_int_equal(result.peak_bytes, 128);
-    assert_true(result.is_proved_optimal);
-    options.capacity = 200;
-    assert_int_equal(tn_plan_intervals(in, 2, &options, offsets, &result, NULL), TN_OK);
-    assert_true(result.peak_bytes <= 200);
+    enum { COUNT = 3000 };
+    static tni_block blocks[COUNT];
+    static tn_plan_interval in[COUNT];
+    static uint64_t offsets[COUNT];
+    test_layered(blocks, COUNT, 3);
+    for (uint32_t i = 0; i < COUNT; i++)
+        in[i] = (tn_plan_interval){ blocks[i].first, (int64_t)blocks[i].last + 1, blocks[i].bytes };
+    tn_plan_options options = { .size = sizeof options };
+    tn_plan_result lowest = { .size = sizeof lowest }, result = { .size = sizeof result };
+    assert_int_equal(tn_plan_intervals(in, COUNT, &options, offsets, &lowest, NULL), TN_OK);
+    options.capacity = lowest.lower_bound_bytes * 2;
+    assert_int_equal(tn_plan_intervals(in, COUNT, &options, offsets, &result, NULL), TN_OK);
+    assert_true(lowest.peak_bytes < result.peak_bytes && result.peak_bytes <= options.capacity);
+    assert_false(result.is_proved_optimal);
+    options.capacity = lowest.lower_bound_bytes - 1;
+    assert_int_equal(tn_plan_intervals(in, COUNT, &options, offsets, &result, NULL), TN_OK);
+    assert_int_equal(result.peak_bytes, lowest.peak_bytes);
+    assert_true(result.peak_bytes > options.capacity);
 }
 
 // ----------------------------------------------------------------------------------------- refused
@@ -266,7 +274,7 @@ int main(void)
         cmocka_unit_test(times_become_steps),
         cmocka_unit_test(an_interval_of_no_bytes_lies_at_0),
         cmocka_unit_test(random_intervals_are_planned_by_their_times),
-        cmocka_unit_test(a_capacity_is_reached_or_the_peak_says_that_it_is_not),
+        cmocka_unit_test(a_capacity_ends_the_search_or_the_peak_says_that_it_is_not_reached),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_its_numbers),
         cmocka_unit_test(a_wrong_plan_is_found_out),
         cmocka_unit_test(a_smaller_result_is_filled_as_far_as_it_goes),

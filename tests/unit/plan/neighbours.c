@@ -9,14 +9,9 @@
 
 #include "failing_alloc.h"
 #include "plan/neighbours.h"
+#include "plan_test.h"
 
 enum { MOST = 70 };
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 static void need_all_pairs(tni_neighbours *n)
 {
@@ -42,12 +37,12 @@ static void lists_have_every_pair_that_may_live_together(void **state)
     uint32_t seed = 3;
     for (uint32_t trial = 0; trial < 1000; trial++) {
         tni_block blocks[MOST];
-        uint32_t count = trial % MOST, steps = 1 + next_random(&seed) % 60;
+        uint32_t count = trial % MOST, steps = 1 + test_random(&seed) % 60;
         uint32_t from = trial % 3 ? 0 : UINT32_MAX - steps - 9, items = 0;
         for (uint32_t b = 0; b < count; b++) {
-            uint32_t first = next_random(&seed) % steps;
-            blocks[b] = (tni_block){ from + first, from + first + next_random(&seed) % 10,
-                                     next_random(&seed) % 6, 0 };
+            uint32_t first = test_random(&seed) % steps;
+            blocks[b] = (tni_block){ from + first, from + first + test_random(&seed) % 10,
+                                     test_random(&seed) % 6, 0 };
             items += blocks[b].bytes > 0;
         }
         for (int is_kept = 0; is_kept < 2; is_kept++) {

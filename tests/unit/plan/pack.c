@@ -1,4 +1,4 @@
-// Packing: small plans in a table, row 7 of the situations, and random ones through the validator
+// Packing: small plans in a table, long and short lives in turn, and random ones through the validator
 // and against a bound that is counted step by step.
 #include <inttypes.h>
 #include <setjmp.h>
@@ -11,18 +11,12 @@
 
 #include "base/macros.h"
 #include "failing_alloc.h"
-#include "plan/plan_internal.h"
+#include "plan_test.h"
 
 enum { MOST = 512 };
 #define NO TNP_NONE
 
 static const tni_plan_rules rules_of_64 = { .alignment = 64 };
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 // The largest sum of live bytes, by looking at each step. What takes the place of another counts
 // from there on as part of it: one block.
@@ -140,7 +134,7 @@ static void small_plans_have_the_peak_that_can_be_counted_by_hand(void **state)
     }
 }
 
-// Row 7: a long life and a short one in turn.
+// A long life and a short one in turn.
 static void three_hundred_alternating_values_are_packed_at_the_bound(void **state)
 {
     (void)state;
@@ -173,16 +167,16 @@ static void layers_of_a_model_are_packed_near_the_bound(void **state)
 
 static uint32_t random_intervals(tni_interval *in, uint32_t *seed)
 {
-    uint32_t count = 1 + next_random(seed) % 40, steps = 1 + next_random(seed) % 30;
+    uint32_t count = 1 + test_random(seed) % 40, steps = 1 + test_random(seed) % 30;
     bool is_taken[MOST] = { false };
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t first = next_random(seed) % steps;
-        in[i] = (tni_interval){ first, first + next_random(seed) % 8,
-                                next_random(seed) % 5 ? next_random(seed) % 1000 : 0, NO, 0 };
-        uint32_t old = i ? next_random(seed) % i : 0;
-        if (i == 0 || next_random(seed) % 3 || is_taken[old] || in[old].first == in[old].last)
+        uint32_t first = test_random(seed) % steps;
+        in[i] = (tni_interval){ first, first + test_random(seed) % 8,
+                                test_random(seed) % 5 ? test_random(seed) % 1000 : 0, NO, 0 };
+        uint32_t old = i ? test_random(seed) % i : 0;
+        if (i == 0 || test_random(seed) % 3 || is_taken[old] || in[old].first == in[old].last)
             continue;
-        uint64_t offset = next_random(seed) % 2 ? 0 : next_random(seed) % 4 * 64;
+        uint64_t offset = test_random(seed) % 2 ? 0 : test_random(seed) % 4 * 64;
         if (offset + in[i].bytes > in[old].bytes)
             continue;
         is_taken[old] = true;
@@ -201,7 +195,7 @@ static void thousands_of_random_plans_are_valid(void **state)
     uint64_t peaks = 0, bounds = 0;
     for (int i = 0; i < 6000; i++) {
         tni_interval in[MOST];
-        uint64_t alignment = UINT64_C(1) << next_random(&seed) % 9;
+        uint64_t alignment = UINT64_C(1) << test_random(&seed) % 9;
         uint32_t count = random_intervals(in, &seed);
         if (alignment > 64)   // offsets in place are multiples of 64
             alignment = 64;

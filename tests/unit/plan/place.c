@@ -12,30 +12,26 @@
 #include "base/macros.h"
 #include "failing_alloc.h"
 #include "plan/pack_free.h"
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
+#include "plan_test.h"
 
 typedef struct rig {
     tni_arena arena;
     tni_block *blocks;
+    uint32_t count;
     tni_plan_sections sections;
     tni_free_packing placing;
 } rig;
 
 static void make_rig(rig *r, uint32_t count)
 {
-    *r = (rig){ .blocks = calloc(count, sizeof *r->blocks) };
+    *r = (rig){ .blocks = calloc(count, sizeof *r->blocks), .count = count };
     assert_non_null(r->blocks);
     tni_arena_init(&r->arena, NULL);
 }
 
-static void place(rig *r, uint32_t count)
+static void place(rig *r)
 {
-    assert_true(tni_plan_sections_make(r->blocks, count, &r->arena, &r->sections));
+    assert_true(tni_plan_sections_make(r->blocks, r->count, &r->arena, &r->sections));
     assert_true(tni_plan_pack_free(&r->sections, &r->arena, &r->placing));
 }
 
@@ -43,17 +39,6 @@ static void finish_rig(rig *r)
 {
     tni_arena_finish(&r->arena);
     free(r->blocks);
-}
-
-// Each node makes a value that a few of the next hundred nodes read; one in eight lives long.
-static void layered(tni_block *blocks, uint32_t count, uint32_t seed)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_skip = next_random(&seed) % 8 == 0;
-        uint32_t last = i + next_random(&seed) % (is_skip ? 1500 : 100);
-        blocks[i] = (tni_block){ i, last < count ? last : count - 1,
-                                 64 * (1 + next_random(&seed) % 4096), 0 };
-    }
 }
 
 // Values that each last for six steps, and short ones between them whose sizes differ.
@@ -73,16 +58,9 @@ static void chain(tni_block *blocks, uint32_t count)
 static void need_valid(const rig *r)
 {
     const tni_plan_sections *in = &r->sections;
-    uint64_t highest = 0;
-    for (uint32_t i = 0; i < in->item_count; i++) {
-        const tni_item *x = &in->items[i];
-        uint64_t begin = r->placing.offsets[i], end = begin + x->bytes;
-        highest = end > highest ? end : highest;
-        for (uint32_t j = i + 1; j < in->item_count && in->items[j].first < x->end; j++)
-            if (begin < r->placing.offsets[j] + in->items[j].bytes && r->placing.offsets[j] < end)
-                fail_msg("items %u and %u share bytes", i, j);
-    }
-    assert_int_equal(highest, r->placing.peak);
+    for (uint32_t i = 0; i < in->item_count; i++)
+        r->blocks[in->items[i].block].offset = r->placing.offsets[i];
+    assert_int_equal(test_highest_block(r->blocks, r->count), r->placing.peak);
 }
 
 static void long_graphs_are_placed_near_the_bound(void **state)
@@ -93,8 +71,8 @@ static void long_graphs_are_placed_near_the_bound(void **state)
         uint64_t most_percent = counts[c] <= 3000 ? 103 : 108;
         rig r;
         make_rig(&r, counts[c]);
-        layered(r.blocks, counts[c], 1);
-        place(&r, counts[c]);
+        test_layered(r.blocks, counts[c], 1);
+        place(&r);
         need_valid(&r);
         if (r.placing.peak * 100 > r.sections.bound * most_percent)
             fail_msg("%u values: %" PRIu64 " of %" PRIu64, counts[c], r.placing.peak,
@@ -111,7 +89,7 @@ static void a_long_chain_is_placed_at_the_bound(void **state)
     rig r;
     make_rig(&r, COUNT);
     chain(r.blocks, COUNT);
-    place(&r, COUNT);
+    place(&r);
     need_valid(&r);
     assert_int_equal(r.placing.peak, r.sections.bound);
     assert_true(r.placing.is_optimal);
@@ -122,15 +100,19 @@ static void nothing_lower_than_what_is_enough_is_looked_for(void **state)
 {
     (void)state;
     enum { COUNT = 3000 };
-    rig r;
-    make_rig(&r, COUNT);
-    layered(r.blocks, COUNT, 3);
-    r.placing.enough = UINT64_MAX;
-    place(&r, COUNT);
-    need_valid(&r);
-    assert_true(r.placing.peak > r.sections.bound);
-    assert_false(r.placing.is_optimal);
-    finish_rig(&r);
+    rig low, enough;
+    make_rig(&low, COUNT);
+    make_rig(&enough, COUNT);
+    test_layered(low.blocks, COUNT, 3);
+    test_layered(enough.blocks, COUNT, 3);
+    enough.placing.enough = UINT64_MAX;
+    place(&low);
+    place(&enough);
+    need_valid(&enough);
+    assert_true(enough.placing.peak > low.placing.peak);
+    assert_false(enough.placing.is_optimal);
+    finish_rig(&low);
+    finish_rig(&enough);
 }
 
 // Whatever is enough, a peak that is found without it is found with it.
@@ -143,12 +125,12 @@ static void what_is_enough_makes_no_plan_worse(void **state)
         for (uint32_t tries = 0; tries < 4; tries++) {
             rig r;
             make_rig(&r, COUNT);
-            layered(r.blocks, COUNT, seed);
+            test_layered(r.blocks, COUNT, seed);
             r.placing.enough = tries == 0   ? 1
                                : tries == 1 ? lowest
                                : tries == 2 ? bound + 1
                                             : lowest + 64;
-            place(&r, COUNT);
+            place(&r);
             need_valid(&r);
             lowest = tries ? lowest : r.placing.peak;
             bound = r.sections.bound;
@@ -171,13 +153,13 @@ static void a_deadline_ends_the_search(void **state)
         make_rig(&r, COUNT);
         uint32_t seed = 5;
         for (uint32_t k = 0; k < COUNT; k++) {   // as hard as it gets: no gap may be lost
-            uint32_t first = next_random(&seed) % 500;
-            r.blocks[k] = (tni_block){ first, first + next_random(&seed) % 300,
-                                       1 + next_random(&seed) % 100000, 0 };
+            uint32_t first = test_random(&seed) % 500;
+            r.blocks[k] = (tni_block){ first, first + test_random(&seed) % 300,
+                                       1 + test_random(&seed) % 100000, 0 };
         }
         uint64_t begin = tni_now_ns();
         r.placing.deadline_ns = begin + limits_ns[i];
-        place(&r, COUNT);
+        place(&r);
         uint64_t took = tni_now_ns() - begin;
         need_valid(&r);
         assert_true(r.placing.peak >= r.sections.bound);
@@ -194,31 +176,29 @@ static void the_same_blocks_are_placed_alike(void **state)
     rig a, b;
     make_rig(&a, COUNT);
     make_rig(&b, COUNT);
-    layered(a.blocks, COUNT, 9);
-    layered(b.blocks, COUNT, 9);
-    place(&a, COUNT);
-    place(&b, COUNT);
+    test_layered(a.blocks, COUNT, 9);
+    test_layered(b.blocks, COUNT, 9);
+    place(&a);
+    place(&b);
     assert_memory_equal(a.placing.offsets, b.placing.offsets, COUNT * sizeof *a.placing.offsets);
     finish_rig(&a);
     finish_rig(&b);
 }
 
-// Two sizes that cannot share the room that they bound: with all below it ruled out, a peak above
-// the bound is optimal.
+// With the bound ruled out, a peak one byte above it is optimal.
 static void a_gap_that_must_be_is_proven(void **state)
 {
     (void)state;
-    // In each of four steps 3 of 2 bytes or 2 of 3 bytes are live; no packing of 6 bytes fits all.
-    static const tni_block blocks[] = { { 0, 1, 2, 0 }, { 0, 0, 2, 0 }, { 0, 2, 2, 0 },
-                                        { 1, 1, 2, 0 }, { 2, 3, 2, 0 }, { 2, 2, 2, 0 },
-                                        { 3, 3, 3, 0 }, { 3, 3, 1, 0 } };
-    rig r;
-    make_rig(&r, TN_COUNT_OF(blocks));
-    memcpy(r.blocks, blocks, sizeof blocks);
-    place(&r, TN_COUNT_OF(blocks));
-    need_valid(&r);
-    assert_true(r.placing.is_optimal);
-    finish_rig(&r);
+    for (uint32_t i = 0; i < TEST_GAPS; i++) {
+        rig r;
+        make_rig(&r, TEST_GAP_BLOCKS);
+        memcpy(r.blocks, test_gaps[i], sizeof test_gaps[i]);
+        place(&r);
+        need_valid(&r);
+        assert_int_equal(r.placing.peak, r.sections.bound + 1);
+        assert_true(r.placing.is_optimal);
+        finish_rig(&r);
+    }
 }
 
 static tn_status place_with(const tn_allocator *allocator, void *context)
@@ -229,7 +209,7 @@ static tn_status place_with(const tn_allocator *allocator, void *context)
     tni_arena arena;
     tni_plan_sections sections;
     tni_free_packing placing = { 0 };
-    layered(blocks, COUNT, 2);
+    test_layered(blocks, COUNT, 2);
     tni_arena_init(&arena, allocator);
     bool has_memory = tni_plan_sections_make(blocks, COUNT, &arena, &sections) &&
                       tni_plan_pack_free(&sections, &arena, &placing);

@@ -10,14 +10,9 @@
 #include "base/macros.h"
 #include "failing_alloc.h"
 #include "plan/sections.h"
+#include "plan_test.h"
 
 enum { MOST = 64 };
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 static void sections_are_those_that_are_drawn(void **state)
 {
@@ -159,12 +154,12 @@ static void random_sections_are_what_every_step_says(void **state)
     uint32_t seed = 11;
     for (uint32_t trial = 0; trial < 2000; trial++) {
         tni_block blocks[MOST];
-        uint32_t count = next_random(&seed) % MOST, steps = 1 + next_random(&seed) % 40;
-        uint32_t from = trial % 2 ? UINT32_MAX - (steps - 1) : next_random(&seed);
+        uint32_t count = test_random(&seed) % MOST, steps = 1 + test_random(&seed) % 40;
+        uint32_t from = trial % 2 ? UINT32_MAX - (steps - 1) : test_random(&seed);
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t first = next_random(&seed) % steps;
-            uint32_t last = first + next_random(&seed) % (steps - first);
-            blocks[i] = (tni_block){ from + first, from + last, next_random(&seed) % 5, 0 };
+            uint32_t first = test_random(&seed) % steps;
+            uint32_t last = first + test_random(&seed) % (steps - first);
+            blocks[i] = (tni_block){ from + first, from + last, test_random(&seed) % 5, 0 };
         }
         compare_with_a_count(blocks, count, from, steps);
     }

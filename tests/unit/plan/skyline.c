@@ -9,14 +9,9 @@
 
 #include "base/macros.h"
 #include "plan/skyline.h"
+#include "plan_test.h"
 
 enum { MOST = 200 };
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 // Everything by block, not by item, so that cases read as they are written.
 typedef struct given {
@@ -57,19 +52,7 @@ static uint64_t run(given *g)
 
 static void need_valid(const given *g, uint64_t highest)
 {
-    uint64_t found = 0;
-    for (uint32_t i = 0; i < g->count; i++) {
-        const tni_block *x = &g->blocks[i];
-        found = x->offset + x->bytes > found ? x->offset + x->bytes : found;
-        for (uint32_t j = 0; j < i; j++) {
-            const tni_block *y = &g->blocks[j];
-            bool is_together = x->first <= y->last && y->first <= x->last;
-            bool is_apart = x->offset >= y->offset + y->bytes || y->offset >= x->offset + x->bytes;
-            if (is_together && !is_apart)
-                fail_msg("blocks %u and %u share bytes", j, i);
-        }
-    }
-    assert_int_equal(found, highest);
+    assert_int_equal(test_highest_block(g->blocks, g->count), highest);
 }
 
 static void small_cases_come_out_as_by_hand(void **state)
@@ -140,19 +123,19 @@ static void what_is_fixed_stays_and_nothing_overlaps(void **state)
     (void)state;
     uint32_t seed = 11;
     for (int round = 0; round < 2000; round++) {
-        given g = { .count = 1 + next_random(&seed) % (round % 20 ? 40 : MOST) };
-        uint32_t steps = 1 + next_random(&seed) % 60, longest = 1 + next_random(&seed) % 30;
+        given g = { .count = 1 + test_random(&seed) % (round % 20 ? 40 : MOST) };
+        uint32_t steps = 1 + test_random(&seed) % 60, longest = 1 + test_random(&seed) % 30;
         for (uint32_t i = 0; i < g.count; i++) {
-            uint32_t first = next_random(&seed) % steps;
-            g.blocks[i] = (tni_block){ first, first + next_random(&seed) % longest,
-                                       1 + next_random(&seed) % 8 * 64, 0 };
-            g.urgency[i] = (float)(next_random(&seed) % 10);
+            uint32_t first = test_random(&seed) % steps;
+            g.blocks[i] = (tni_block){ first, first + test_random(&seed) % longest,
+                                       1 + test_random(&seed) % 8 * 64, 0 };
+            g.urgency[i] = (float)(test_random(&seed) % 10);
         }
         need_valid(&g, run(&g));
-        uint64_t lift = next_random(&seed) % 2 * 100, kept[MOST];
+        uint64_t lift = test_random(&seed) % 2 * 100, kept[MOST];
         for (uint32_t i = 0; i < g.count; i++) {
-            g.is_fixed[i] = next_random(&seed) % 4 == 0;
-            g.urgency[i] = (float)(next_random(&seed) % 10);
+            g.is_fixed[i] = test_random(&seed) % 4 == 0;
+            g.urgency[i] = (float)(test_random(&seed) % 10);
             g.blocks[i].offset += lift;
             kept[i] = g.blocks[i].offset;
         }

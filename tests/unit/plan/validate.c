@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "failing_alloc.h"
-#include "plan/plan.h"
+#include "plan_test.h"
 
 #define NO TNP_NONE
 enum { COUNT = 5 };
@@ -338,12 +338,6 @@ static void every_rule_that_is_broken_is_found(void **state)
     }
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 // Rows of blocks that fill time and addresses without a gap, one block of which grows by a byte or
 // a step, or moves: looked at pair by pair, and by the validator.
 static void it_finds_what_looking_at_every_pair_finds(void **state)
@@ -356,16 +350,16 @@ static void it_finds_what_looking_at_every_pair_finds(void **state)
         uint64_t offsets[MOST], offset = 0, peak = 0;
         uint32_t count = 0;
         for (uint32_t row = 0; row < 5; row++) {
-            uint64_t bytes = next_random(&seed) % 9;
+            uint64_t bytes = test_random(&seed) % 9;
             for (uint32_t step = 0; step < 20 && count < MOST; count++) {
-                uint32_t last = step + next_random(&seed) % 5;
+                uint32_t last = step + test_random(&seed) % 5;
                 in[count] = (tni_interval){ step, last, bytes, NO, 0 };
                 offsets[count] = offset;
                 step = last + 1;
             }
             offset += bytes;
         }
-        uint32_t changed = next_random(&seed) % count, how = next_random(&seed) % 4;
+        uint32_t changed = test_random(&seed) % count, how = test_random(&seed) % 4;
         in[changed].bytes += how == 0;
         in[changed].last += how == 1;
         offsets[changed] += how == 2;
