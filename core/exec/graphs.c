@@ -69,11 +69,11 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
     return status == TN_OK ? tni_programs_make(session, compiled, err) : status;
 }
 
-tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_index,
+tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
                          tn_error *err)
 {
-    tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_index",
-                                out_index, NULL);
+    tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_number",
+                                out_number, NULL);
     if (status != TN_OK)
         return status;
     if (!graph->is_finished)
@@ -86,7 +86,7 @@ tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *o
         return TN_E_HOST_MEMORY;
     status = make(session, compiled, err);
     if (status == TN_OK) {
-        *out_index = compiled->number;
+        *out_number = compiled->number;
     } else {
         tni_graphs_remove(session, session->graph_count - 1);
         session->next_number--;   // nobody has seen it
@@ -94,15 +94,15 @@ tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *o
     return status;
 }
 
-tn_status tn_session_drop(tn_session *session, uint32_t index, tn_error *err)
+tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
 {
     uint32_t at = 0;
     tn_status status = tni_need(err, __func__, "session", session, NULL);
     if (status == TN_OK)
-        status = tni_graphs_find(session, index, __func__, &at, err);
+        status = tni_graphs_find(session, number, __func__, &at, err);
     if (status != TN_OK)
         return status;
-    if (session->last_graph == index)
+    if (session->last_graph == number)
         session->last_graph = TNP_NONE;
     tni_graphs_remove(session, at);
     return TN_OK;

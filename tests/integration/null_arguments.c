@@ -95,7 +95,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("out_session", tn_session_create, runtime, graphs, 1, NULL, NULL);
     REFUSED("session", tn_session_add, NULL, graph, &index);
     REFUSED("graph", tn_session_add, session, NULL, &index);
-    REFUSED("out_index", tn_session_add, session, graph, NULL);
+    REFUSED("out_number", tn_session_add, session, graph, NULL);
     check_refused("tn_session_drop", "session", tn_session_drop(NULL, 0, &err), &err);
     REFUSED("session", tn_session_run, NULL, 0, NULL, 0);
     REFUSED("feeds", tn_session_run, session, 0, NULL, 1);

@@ -86,17 +86,17 @@ static void run_model(tn_session *session, uint32_t number, const tn_graph *grap
 
 static uint32_t add(tn_session *session, const tn_graph *graph)
 {
-    uint32_t index = UINT32_MAX;
+    uint32_t number = UINT32_MAX;
     tn_error err = { 0 };
-    if (tn_session_add(session, graph, &index, &err) != TN_OK)
+    if (tn_session_add(session, graph, &number, &err) != TN_OK)
         fail_msg("%s", err.text);
-    return index;
+    return number;
 }
 
-static void drop(tn_session *session, uint32_t index)
+static void drop(tn_session *session, uint32_t number)
 {
     tn_error err = { 0 };
-    if (tn_session_drop(session, index, &err) != TN_OK)
+    if (tn_session_drop(session, number, &err) != TN_OK)
         fail_msg("%s", err.text);
 }
 
@@ -129,14 +129,14 @@ static void every_length_runs_inside_what_was_reserved(void **state)
     int64_t bytes = 0, pieces = 0;
     for (int tokens = 1; tokens <= MOST; tokens++) {
         tn_graph *graph = make_model(&c.allocator, tokens);
-        uint32_t index = add(session, graph);
-        run_model(session, index, graph, tokens, got);
+        uint32_t number = add(session, graph);
+        run_model(session, number, graph, tokens, got);
         need_same(got, want, (int64_t)tokens * WIDTH, tokens);
         tn_memory_report report = rig_memory(session);
         assert_int_equal(report.arena_bytes, before.arena_bytes);
         assert_int_equal(report.weight_mapped_bytes, before.weight_mapped_bytes);
         assert_int_equal(report.weight_copied_bytes, before.weight_copied_bytes);
-        drop(session, index);
+        drop(session, number);
         tn_graph_destroy(graph);
         assert_string_equal(rig_log(), lines);
         if (tokens == 1)   // the table of graphs has grown once
@@ -169,10 +169,10 @@ static void a_graph_added_and_dropped_a_thousand_times_leaves_nothing(void **sta
     char *plan = NULL;
     for (int i = 0; i < 1000; i++) {
         c.most = c.bytes;
-        uint32_t index = add(session, graph);
-        assert_int_equal(index, i + 1);   // numbers are never given twice
+        uint32_t number = add(session, graph);
+        assert_int_equal(number, i + 1);   // numbers are never given twice
         if (i % 100 == 0) {
-            run_model(session, index, graph, 9, got);
+            run_model(session, number, graph, 9, got);
             if (i == 0)
                 memcpy(want, got, sizeof want);
             assert_memory_equal(got, want, 9 * WIDTH * sizeof *got);
@@ -184,7 +184,7 @@ static void a_graph_added_and_dropped_a_thousand_times_leaves_nothing(void **sta
             assert_string_equal(text, plan);
         }
         int64_t now = c.most;
-        drop(session, index);
+        drop(session, number);
         if (i == 0)
             bytes = c.bytes, pieces = c.pieces;
         if (i == 1)
@@ -237,9 +237,9 @@ static void a_graph_beyond_what_is_reserved_is_refused_with_both_numbers(void **
     tn_session_destroy(alone);
     need_chain(session, 0, small);
     for (int i = 0; i < 3; i++) {
-        uint32_t index = 77;
-        assert_int_equal(tn_session_add(session, large, &index, &err), TN_E_DEVICE_MEMORY);
-        assert_int_equal(index, 77);
+        uint32_t number = 77;
+        assert_int_equal(tn_session_add(session, large, &number, &err), TN_E_DEVICE_MEMORY);
+        assert_int_equal(number, 77);
         if (!strstr(err.text, words) || !strstr(err.text, "cpu0: "))
             fail_msg("\"%s\" does not say \"%s\"", err.text, words);
         tn_memory_report after = rig_memory(session);
@@ -252,7 +252,7 @@ static void a_graph_beyond_what_is_reserved_is_refused_with_both_numbers(void **
     tn_runtime_destroy(runtime);
 }
 
-static void a_graph_is_known_by_its_index_and_its_values_alone(void **state)
+static void a_graph_is_known_by_its_number_and_its_values_alone(void **state)
 {
     (void)state;
     tn_runtime *runtime = rig_runtime(false, NULL);
@@ -681,7 +681,7 @@ int main(void)
         cmocka_unit_test(every_length_runs_inside_what_was_reserved),
         cmocka_unit_test(a_graph_added_and_dropped_a_thousand_times_leaves_nothing),
         cmocka_unit_test(a_graph_beyond_what_is_reserved_is_refused_with_both_numbers),
-        cmocka_unit_test(a_graph_is_known_by_its_index_and_its_values_alone),
+        cmocka_unit_test(a_graph_is_known_by_its_number_and_its_values_alone),
         cmocka_unit_test(states_of_a_graph_that_is_added_are_those_that_are_there),
         cmocka_unit_test(a_state_comes_to_where_every_graph_can_run),
         cmocka_unit_test(a_snapshot_fits_whatever_was_added_or_dropped_since),

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { TN_PLAN_MOST_INTERVALS = 1 << 26 };
+enum { TN_PLAN_MOST_INTERVALS = 1 << 26 };   // that one plan takes. Since 0.1
 
 typedef struct tn_plan_interval {
     int64_t lower, upper;   // live in [lower, upper), in units of the caller; lower < upper

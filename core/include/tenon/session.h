@@ -45,19 +45,20 @@ TN_API void tn_session_destroy(tn_session *session);
 // gets a place in the arenas that are there, so a session is made with the largest of its graphs
 // ("reserved"), and takes any smaller one afterwards; devices on which nothing is reserved get no
 // work. The states of the graph are states that the session has, on the devices where they are;
-// weights that are resident are used as they are, others become so. *out_index: what the calls
-// below know it by; no other graph of this session ever has the same. After an error everything is
-// as it was, and the other graphs still run.
+// weights that are resident are used as they are, others become so. *out_number: what the calls
+// below know it by; no other graph of this session ever has the same. Those given at creation have
+// the numbers of their places there. After an error everything is as it was, and the other graphs
+// still run.
 // Errors: TN_E_DEVICE_MEMORY a device's arena is too small, with needed and reserved bytes;
 // TN_E_GRAPH the graph is not finished, a state is none of the session's, or differs; TN_E_ARG; and
 // those of tn_session_create. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_add(tn_session *session, const tn_graph *graph,
-                                             uint32_t *out_index, tn_error *err);
+                                             uint32_t *out_number, tn_error *err);
 
 // Drops a graph, also one that was given at creation: its tables and programs, and the weights that
 // no other graph of the session uses. Arenas and states stay as they are. Its outputs cannot be
-// read any more. Errors: TN_E_ARG no graph, or none any more, has this index. Since 0.1
-TN_NODISCARD TN_API tn_status tn_session_drop(tn_session *session, uint32_t index, tn_error *err);
+// read any more. Errors: TN_E_ARG no graph, or none any more, has this number. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err);
 
 // Bytes for an input: all of its elements, contiguous; only the first ones when a view of the input
 // has an extent (tn_graph_limit), which says that no more count. No input twice in one run.
@@ -67,11 +68,10 @@ typedef struct tn_feed {
     uint64_t bytes;
 } tn_feed;
 
-// Runs graph number `graph` (its place in the array given at creation, or what tn_session_add
-// answered) once and returns when it is done. feeds: inputs that are not fed keep the bytes of
-// their last run; those never fed are zero. Errors: TN_E_ARG; TN_E_DATA an index or length outside
-// its range; TN_E_DEVICE_LOST and others of the device: states are then undefined until
-// tn_session_reset or tn_session_restore. Since 0.1
+// Runs the graph of that number once and returns when it is done. feeds: inputs that are not fed
+// keep the bytes of their last run; those never fed are zero. Errors: TN_E_ARG; TN_E_DATA an index
+// or length outside its range; TN_E_DEVICE_LOST and others of the device: states are then undefined
+// until tn_session_reset or tn_session_restore. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
@@ -157,11 +157,13 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
-// How many devices the session is for, and how many graphs it was given, with those that were
-// dropped; a device has a number by its place in the options, or by the order of the runtime where
-// none was named. Since 0.1
+// How many devices the session is for. A device has a number by its place in the options, or by the
+// order of the runtime where none was named. Since 0.1
 TN_API uint32_t tn_session_device_count(const tn_session *session);
-TN_API uint32_t tn_session_graph_count(const tn_session *session);   // Since 0.1
+
+// How many graphs the session was given, at creation and since, with those that were dropped: one
+// more than the highest number that a graph of it has or had. Since 0.1
+TN_API uint32_t tn_session_graph_count(const tn_session *session);
 
 // What the memory of one device is for. The arena serves all graphs of the session: its peak and
 // what belongs to it are those of the graph that needs the most.

@@ -27,7 +27,8 @@ typedef struct test_piece {
     uint64_t offset, bytes;
 } test_piece;
 
-// Fails the test (CMocka) where two that are live at one time share a byte. Returns the highest end.
+// Fails the test (CMocka) where two that are live at one time share a byte. Returns the highest
+// end.
 uint64_t test_highest_end(const test_piece *pieces, uint32_t count);
 uint64_t test_highest_block(const tni_block *blocks, uint32_t count);
 

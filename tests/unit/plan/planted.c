@@ -1,5 +1,5 @@
-// Buffers that fit without a gap (tests/support/planted.py), from stdin, through the planner: alone,
-// turned in time, with a part of them pinned where it lay, and in chunks.
+// Buffers that fit without a gap (tests/support/planted.py), from stdin, through the planner:
+// alone, turned in time, with a part of them pinned where it lay, and in chunks.
 //
 // planted MOST_PERMILLE: how far the peak may be above the bound, which is the planted height.
 #include <inttypes.h>
