@@ -77,7 +77,6 @@ static void run_on_the_cpu_alone(results *r)
 
 // ----------------------------------------------------------------------------------------- placing
 
-// Row 4.
 static void a_session_on_the_second_device_touches_only_that(void **state)
 {
     (void)state;
@@ -151,7 +150,7 @@ static void segments_on_two_devices_give_the_bits_of_one(void **state)
         }
 }
 
-// Row 5: 1, 31, 61 and 200 values of another device, read by one segment.
+// 1, 31, 61 and 200 values of another device, read by one segment.
 static void any_number_of_values_goes_from_one_device_to_another(void **state)
 {
     (void)state;
@@ -257,7 +256,7 @@ static void inputs_beyond_the_room_of_a_submit_are_copied(void **state)
 
 // ----------------------------------------------------------------------------------------- failing
 
-// Row 21: the k-th call into the device fails. Answers whether it had its turn.
+// The k-th call into the device fails. Answers whether it had its turn.
 static bool fail_at(int k, const char *refuse, bool is_hidden, const results *want, int *failures)
 {
     char setting[64];

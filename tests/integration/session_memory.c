@@ -41,20 +41,6 @@ static tn_memory_report report_of(tn_graph *graph)
     return report;
 }
 
-// Row 24: scale(reshape(tanh(x))) of 32,768 floats: the input and one value, not two.
-static void a_value_is_overwritten_in_place_through_a_view(void **state)
-{
-    (void)state;
-    enum { BYTES = 32768 * 4 };
-    tn_graph *graph = rig_graph();
-    tn_value y = rig_op(graph, TNP_OP_TANH, rig_input(graph, "x", 1, 32768, 0, 0));
-    rig_finish(graph,
-               tn_graph_scale(graph, tn_graph_reshape(graph, y, 2, (int64_t[]){ 128, 256 }), 2));
-    tn_memory_report report = report_of(graph);
-    assert_int_equal(report.arena_bytes, 2 * BYTES);
-    assert_int_equal(report.unshared_bytes, 3 * BYTES);
-}
-
 static void what_is_read_otherwise_is_not_overwritten(void **state)
 {
     (void)state;
@@ -187,7 +173,8 @@ static void a_state_takes_memory_only_where_it_was_written(void **state)
     tn_graph_destroy(graph);
 }
 
-// Rows 2 and 9: 1,000 bytes are free, 600 in one buffer.
+// 1,000 bytes are free, 600 in one buffer, of which an arena uses 576: its alignment is 32. An arena
+// has two values at a time, each rounded up to that.
 static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state)
 {
     (void)state;
@@ -197,12 +184,12 @@ static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state
         const char *words[2];   // NULL = it fits
     } cases[] = {
         { "what fits", 64, 64, { NULL, NULL } },
-        { "a state larger than a buffer", 16, 151, { "'big'", "600" } },
+        { "a state larger than a buffer", 16, 151, { "'big' needs 604", "600" } },
         { "as large as a buffer", 16, 150, { NULL, NULL } },
         { "an arena larger than a buffer", 80, 4, { NULL, NULL } },
-        { "a value larger than a buffer", 145, 4, { "'x'", "580" } },
-        { "both fit, together they do not", 70, 148, { "1000 are free", "bytes are needed" } },
-        { "far too much", 16, 1 << 20, { "1000 are free", "bytes are needed" } },
+        { "a value larger than a buffer", 145, 4, { "'x' needs 580", "has 576" } },
+        { "both fit, together they do not", 70, 148, { "1168 bytes are needed", "1000 are free" } },
+        { "far too much", 16, 1 << 20, { "4194432 bytes are needed", "1000 are free" } },
     };
     tn_graph *small = rig_graph();
     rig_finish(small, rig_op(small, TNP_OP_NEG, rig_input(small, "x", 1, 4, 0, 0)));
@@ -242,7 +229,7 @@ static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state
 
 // --------------------------------------------------------------------------------- again and again
 
-// Row 11: the same plan, the same bytes, no growth, of everything that libtenon and the plugin
+// The same plan, the same bytes, no growth, of everything that libtenon and the plugin
 // take.
 static void a_graph_is_compiled_and_dropped_a_thousand_times_without_growth(void **state)
 {
@@ -269,20 +256,18 @@ static void a_graph_is_compiled_and_dropped_a_thousand_times_without_growth(void
         y = tn_graph_add(graph, tn_graph_matmul(graph, y, w), s);
     rig_finish(graph, y);
     int64_t bytes = 0, most = 0, pieces = 0;
-    char first[4096] = "";
+    char *plan = NULL;
     for (int i = 0; i < 1000; i++) {
         tn_session *session = NULL;
         c.most = c.bytes;
         assert_int_equal(
             tn_session_create(own, (const tn_graph *[]){ graph }, 1, NULL, &session, &err), TN_OK);
-        if (i % 100 == 0) {
+        if (i % 100 == 0)
             rig_run(session, 0, graph, NULL);
-            const char *text = rig_explain(session);
-            if (i == 0)
-                snprintf(first, sizeof first, "%s", text);
-            assert_string_equal(text, first);
-        }
         int64_t now = c.most;
+        if (i == 0)
+            plan = strdup(rig_plan(session, 0));
+        assert_string_equal(rig_plan(session, 0), plan);
         tn_session_destroy(session);
         if (i == 1)   // the first opens the device
             bytes = c.bytes, most = now, pieces = c.pieces;
@@ -291,6 +276,7 @@ static void a_graph_is_compiled_and_dropped_a_thousand_times_without_growth(void
                      i, (long long)c.bytes, (long long)c.pieces, (long long)now, (long long)bytes,
                      (long long)pieces, (long long)most);
     }
+    free(plan);
     tn_graph_destroy(graph);
     tn_runtime_destroy(own);
     assert_int_equal(c.pieces, 0);
@@ -300,7 +286,6 @@ static void a_graph_is_compiled_and_dropped_a_thousand_times_without_growth(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_overwritten_in_place_through_a_view),
         cmocka_unit_test(what_is_read_otherwise_is_not_overwritten),
         cmocka_unit_test(the_report_adds_up),
         cmocka_unit_test(the_plan_is_told_in_words),

@@ -1,5 +1,6 @@
 #include "session_rig.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 static char log_text[8192];
 static char explained[16384];
+static char planned[16384];
 
 static void keep_line(void *context, int32_t level, const char *text)
 {
@@ -162,4 +164,26 @@ tn_memory_report rig_memory(const tn_session *session)
     tn_memory_report report = { .size = sizeof report };
     tn_session_memory(session, &report);
     return report;
+}
+
+static void append_value(void *context, const tn_planned_value *value)
+{
+    size_t used = strlen(planned);
+    snprintf(planned + used, sizeof planned - used,
+             "%s: %s %u to %u at %" PRIu64 ", %" PRIu64 " bytes\n", (const char *)context,
+             value->name, value->first_step, value->last_step, value->offset, value->bytes);
+}
+
+const char *rig_plan(const tn_session *session, uint32_t number)
+{
+    tn_error err = { 0 };
+    planned[0] = 0;
+    for (uint32_t d = 0; d < tn_session_device_count(session); d++) {
+        char place[32];
+        snprintf(place, sizeof place, "device %u", d);
+        if (tn_session_values(session, number, d, &(tn_planned_values){ place, append_value },
+                              &err) != TN_OK)
+            fail_msg("%s", err.text);
+    }
+    return planned;
 }

@@ -37,5 +37,8 @@ void rig_fill(float *to, size_t count, uint32_t seed);
 // The text of tn_session_explain, until the next call.
 const char *rig_explain(const tn_session *session);
 tn_memory_report rig_memory(const tn_session *session);
+// Of all that has bytes in the arenas while this graph runs: device, name, steps, offset and bytes,
+// a line each, until the next call.
+const char *rig_plan(const tn_session *session, uint32_t number);
 
 #endif

@@ -140,42 +140,6 @@ static void states_of_one_name_that_differ_are_refused(void **state)
         tn_graph_destroy(graphs[i]);
 }
 
-// Row 1: d = concat(c, b) and d = concat(c, a), in one session and one after the other.
-static void graphs_of_one_size_that_are_wired_differently_are_not_mistaken(void **state)
-{
-    (void)state;
-    tn_graph *graphs[2];
-    const float a[2] = { 1, 2 }, b[2] = { 10, 20 };
-    for (int i = 0; i < 2; i++) {
-        graphs[i] = rig_graph();
-        tn_value x = rig_input(graphs[i], "a", 1, 2, 0, 0),
-                 y = rig_input(graphs[i], "b", 1, 2, 0, 0);
-        tn_value c = tn_graph_add(graphs[i], x, y);
-        rig_finish(graphs[i],
-                   tn_graph_op(graphs[i], TNP_OP_CONCAT, NULL, (tn_value[]){ c, i ? x : y }, 2,
-                               &(tnp_axis_attr){ sizeof(tnp_axis_attr), 0 }));
-    }
-    tn_session *session = rig_session(runtime, (const tn_graph *const *)graphs, 2, NULL);
-    for (uint32_t i = 0; i < 6; i++) {
-        float got[4];
-        rig_run(session, i % 2, graphs[i % 2], "a", a, sizeof a, "b", b, sizeof b, NULL);
-        rig_read(session, i % 2, graphs[i % 2], "out", got, sizeof got);
-        const float want[4] = { 11, 22, i % 2 ? 1 : 10, i % 2 ? 2 : 20 };
-        assert_memory_equal(got, want, sizeof got);
-    }
-    // Row 12: the other graph is named by its number, and a value of it is not taken for one of
-    // this.
-    tn_error err = { 0 };
-    assert_int_equal(tn_session_run(session, 0,
-                                    &(tn_feed){ tn_graph_find(graphs[1], "a"), a, sizeof a }, 1,
-                                    &err),
-                     TN_E_ARG);
-    assert_non_null(strstr(err.text, "not a value of graph 0"));
-    tn_session_destroy(session);
-    tn_graph_destroy(graphs[0]);
-    tn_graph_destroy(graphs[1]);
-}
-
 // ----------------------------------------------------------------------------------------- lengths
 
 static void a_length_says_how_much_counts_in_a_run(void **state)
@@ -269,7 +233,6 @@ int main(void)
         cmocka_unit_test(graphs_of_one_session_share_states_and_the_arena),
         cmocka_unit_test(sessions_have_states_of_their_own),
         cmocka_unit_test(states_of_one_name_that_differ_are_refused),
-        cmocka_unit_test(graphs_of_one_size_that_are_wired_differently_are_not_mistaken),
         cmocka_unit_test(a_length_says_how_much_counts_in_a_run),
         cmocka_unit_test(a_length_that_a_node_makes_counts_too),
         cmocka_unit_test(a_length_in_a_state_lies_where_it_is_used),

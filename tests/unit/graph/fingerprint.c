@@ -93,7 +93,7 @@ static void what_a_plan_depends_on_changes_the_fingerprint(void **state)
     }
 }
 
-// Row 1 of the situations: d = concat(c, b) and d = concat(c, a), all counts and sizes the same.
+// d = concat(c, b) and d = concat(c, a), all counts and sizes the same.
 static void graphs_of_one_size_that_are_wired_differently_are_told_apart(void **state)
 {
     (void)state;

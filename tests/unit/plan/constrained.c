@@ -200,7 +200,7 @@ static void what_does_not_fit_above_a_pin_lies_below(void **state)
 
 // ------------------------------------------------------------------------------------------ chunks
 
-// Row 9 of the situations: around the largest allocation.
+// Around the largest allocation.
 static void nothing_crosses_the_end_of_a_chunk(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void bytes_are_shared_where_the_order_says_that_they_may(void **state)
         uint32_t ends[8];   // [interval][track]
         uint64_t peak;
     } cases[] = {
-        { "row 13: another track overwrites what is still read, for it waits for nothing",
+        { "another track overwrites what is still read, for it waits for nothing",
           { 3, 2, { 0, 1, 0 }, { { 1, 0 } }, 1 },
           { { 0, 1, 64, NO, 0 }, { 2, 2, 64, NO, 0 } },
           2,
@@ -284,13 +284,13 @@ static void bytes_are_shared_where_the_order_says_that_they_may(void **state)
           2,
           { 1, 2, 3, 0 },
           64 },
-        { "row 14: the producer runs again before the copy is done: a second buffer",
+        { "the producer runs again before the copy is done: a second buffer",
           { 4, 2, { 0, 1, 0, 1 }, { { 1, 0 }, { 3, 2 } }, 2 },
           { { 0, 1, 64, NO, 0 }, { 2, 3, 64, NO, 0 } },
           2,
           { 1, 2, 3, 4 },
           128 },
-        { "row 27: read by another track and an output: nothing later takes its bytes",
+        { "read by another track and an output: nothing later takes its bytes",
           { 4, 2, { 0, 1, 0, 0 }, { { 1, 0 }, { 2, 1 } }, 2 },
           { { 0, 3, 64, NO, 0 }, { 2, 3, 64, NO, 0 } },
           2,

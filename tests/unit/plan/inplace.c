@@ -109,7 +109,7 @@ static void views_are_taken_when_they_lie_as_the_output_does(void **state)
 {
     (void)state;
     tn_value flat = tn_graph_reshape(graph, x, 1, (int64_t[]){ 12 });
-    assert_true(may_alone(tn_graph_scale(graph, flat, 2), flat));   // row 24 of the situations
+    assert_true(may_alone(tn_graph_scale(graph, flat, 2), flat));
     tn_value turned = tn_graph_permute(graph, x, 2, (uint32_t[]){ 1, 0 });
     assert_false(may_alone(tn_graph_scale(graph, turned, 2), turned));
     tn_value upper = tn_graph_reshape(graph, tn_graph_slice(graph, x, 1, 1, 2), 1,

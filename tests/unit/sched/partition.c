@@ -28,7 +28,7 @@ static int end(void **state)
     return 0;
 }
 
-// Row 25: [heavy, only on 1, cheap ops, only on 1, heavy]: a round trip for the cheap ones costs
+// [heavy, only on 1, cheap ops, only on 1, heavy]: a round trip for the cheap ones costs
 // more than to run them where the bytes are.
 static void cheap_ops_between_two_that_move_stay_where_the_bytes_are(void **state)
 {
@@ -53,7 +53,7 @@ static void cheap_ops_between_two_that_move_stay_where_the_bytes_are(void **stat
     }
 }
 
-// Row 26: one copy a value and device, however many read it and in however many segments.
+// One copy a value and device, however many read it and in however many segments.
 static void a_value_is_copied_once_to_each_device(void **state)
 {
     (void)state;
