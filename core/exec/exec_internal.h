@@ -12,7 +12,8 @@
 //   run.c       feeds, transfers, submits, waits, reads: allocates nothing
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words
-//   report.c    the plan in numbers, what lives at its peak, and the check of it
+//   report.c    the plan in numbers, and what lives at its peak
+//   check.c     whether the plan is right, from graph, schedule and claims alone
 #ifndef TNI_EXEC_INTERNAL_H
 #define TNI_EXEC_INTERNAL_H
 
@@ -209,6 +210,11 @@ typedef struct tni_lane_intervals {
 // Errors: TN_E_HOST_MEMORY.
 tn_status tni_layout_again(const tn_session *session, const tni_compiled *compiled, uint32_t place,
                            tni_arena *scratch, tni_lane_intervals *out, tn_error *err);
+
+// Whether the plan of a graph on a lane is right; shares no code with the above. Errors:
+// TN_E_INTERNAL says what is wrong; TN_E_HOST_MEMORY.
+tn_status tni_check_plan(const tn_session *session, const tni_compiled *compiled, uint32_t place,
+                         tni_arena *scratch, tn_error *err);
 
 // The buffer of a constant on a lane, made when it is first asked for. It stays as long as a graph
 // that asked for it.

@@ -216,10 +216,6 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
             status = fail_too_large(&l, plan.refused, err);
     }
     planned->planning_ns = tni_now_ns() - begin_ns;
-#ifdef TN_CHECKED
-    if (status == TN_OK)
-        status = tni_plan_validate(l.intervals, l.count, &rules, &plan, scratch, err);
-#endif
     if (status != TN_OK)
         return status;
     uint64_t *by_storage = tni_arena_take_array(&compiled->arena, compiled->graph->storage_count,
@@ -242,7 +238,10 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
         lane->arena_bytes = plan.peak_bytes;
         lane->plan = planned->plan;
     }
-    return TN_OK;
+#ifdef TN_CHECKED
+    status = tni_check_plan(session, compiled, place, scratch, err);
+#endif
+    return status;
 }
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)

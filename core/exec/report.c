@@ -1,5 +1,4 @@
-// report.c: the plan of a session in numbers: devices, graphs, and each value with its bytes; and
-// the independent check of it.
+// report.c: the plan of a session in numbers: devices, graphs, and each value with its bytes.
 //
 // A session keeps offsets and a few figures. What lives when is made again here, on demand.
 #include <inttypes.h>
@@ -72,7 +71,7 @@ typedef struct lives {
     tni_lane_intervals lane;
     uint64_t *offsets;       // by interval, as the session has them
     uint32_t *head;          // by interval: the one whose bytes it has, itself or another
-    uint64_t *block_bytes;   // by head
+    uint64_t *block_bytes;   // by head: up to the highest end of all that follow in place
     uint32_t *block_last;    // by head: last step of all that follow in place
     uint64_t *sums;          // by step: bytes that are live
     uint32_t peak_step;
@@ -106,9 +105,12 @@ static void find_blocks(lives *l)
     for (uint32_t i = 0; i < l->lane.count; i++) {
         uint32_t head = intervals[i].in_place_of == TNP_NONE ? i
                                                              : l->head[intervals[i].in_place_of];
+        uint64_t bytes = 0;   // the plan was made with these sums, so they fit
+        (void)tni_align_u64(intervals[i].bytes, l->lane.rules.alignment, &bytes);
+        bytes += l->offsets[i] - l->offsets[head];
         l->head[i] = head;
-        if (head == i)   // the plan was made with this sum, so it fits
-            (void)tni_align_u64(intervals[i].bytes, l->lane.rules.alignment, &l->block_bytes[i]);
+        if (bytes > l->block_bytes[head])
+            l->block_bytes[head] = bytes;
         if (intervals[i].last > l->block_last[head])
             l->block_last[head] = intervals[i].last;
     }
@@ -279,34 +281,5 @@ tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t 
     if (status == TN_OK)
         status = tell_values(&l, values, err);
     finish(&l);
-    return status;
-}
-
-// ------------------------------------------------------------------------------------------- check
-
-static tn_status check_plan(const tn_session *session, uint32_t at, uint32_t place, tn_error *err)
-{
-    lives l;
-    tn_error fault = { 0 };
-    tn_status status = find_lives(&l, session, at, place, &fault);
-    if (status == TN_OK) {
-        tni_plan plan = l.compiled->planned[place].plan;
-        plan.offsets = l.offsets;
-        status = tni_plan_validate(l.lane.intervals, l.lane.count, &l.lane.rules, &plan, &l.arena,
-                                   &fault);
-    }
-    finish(&l);
-    return status == TN_OK
-               ? TN_OK
-               : tni_fail(err, status, "graph %u on %s: %s", session->graphs[at]->number,
-                          session->lanes[place].device->name, fault.text);
-}
-
-tn_status tn_session_check(const tn_session *session, tn_error *err)
-{
-    tn_status status = tni_need(err, __func__, "session", session, NULL);
-    for (uint32_t g = 0; status == TN_OK && g < session->graph_count; g++)
-        for (uint32_t place = 0; status == TN_OK && place < session->lane_count; place++)
-            status = check_plan(session, g, place, err);
     return status;
 }

@@ -173,8 +173,8 @@ static void a_state_takes_memory_only_where_it_was_written(void **state)
     tn_graph_destroy(graph);
 }
 
-// 1,000 bytes are free, 600 in one buffer, of which an arena uses 576: its alignment is 32. An arena
-// has two values at a time, each rounded up to that.
+// 1,000 bytes are free, 600 in one buffer, of which an arena uses 576: its alignment is 32. An
+// arena has two values at a time, each rounded up to that.
 static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state)
 {
     (void)state;

@@ -147,6 +147,36 @@ static void a_value_made_in_place_has_no_bytes_of_its_own(void **state)
     tn_graph_destroy(graph);
 }
 
+// b has all of a, c the upper half of b, d what c has: bytes up to the highest end, which is not
+// that of the last one's size, count once, and up to the last step of d.
+static void a_chain_in_place_counts_up_to_its_highest_end(void **state)
+{
+    (void)state;
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 2, 8, 4, 0);
+    tn_value a = named(graph, TNP_OP_TANH, "a", x, TN_NO_VALUE);
+    tn_value b = named(graph, TNP_OP_NEG, "b", a, TN_NO_VALUE);
+    tn_value upper = tn_graph_reshape(graph, tn_graph_slice(graph, b, 1, 2, 2), 1,
+                                      (int64_t[]){ 16 });
+    tn_value c = named(graph, TNP_OP_NEG, "c", upper, TN_NO_VALUE);
+    rig_finish(graph, named(graph, TNP_OP_ABS, "d", c, TN_NO_VALUE));
+    tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                      (const char *[]){ "cpu0", NULL });
+    const collected all = values_of(session, 0, 0);
+    const tn_planned_value *first = find(&all, "a"), *last = find(&all, "d");
+    assert_string_equal(find(&all, "c")->in_place_of, "b");
+    assert_string_equal(last->in_place_of, "c");
+    assert_int_equal(last->offset, first->offset + 64);
+    assert_int_equal(last->bytes, 0);
+    assert_int_equal(first->bytes, 128);
+    const tn_graph_memory memory = graph_memory(session, 0, 0);
+    assert_int_equal(memory.lower_bound_bytes, 256);   // x is there too
+    assert_int_equal(memory.peak_step, 0);
+    assert_int_equal(find(&all, "x")->peak_bytes + first->peak_bytes, 256);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+}
+
 // partial0 refuses matmul, 72, which runs on cpu0.
 static void each_device_and_graph_is_told_alone(void **state)
 {
@@ -238,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_made_in_place_has_no_bytes_of_its_own),
+        cmocka_unit_test(a_chain_in_place_counts_up_to_its_highest_end),
         cmocka_unit_test(each_device_and_graph_is_told_alone),
         cmocka_unit_test(what_is_not_there_is_refused_with_the_numbers),
     };

@@ -242,10 +242,11 @@ TN_NODISCARD TN_API tn_status tn_session_values(const tn_session *session, uint3
                                                 uint32_t device, const tn_planned_values *values,
                                                 tn_error *err);
 
-// Looks at the plans of all graphs on all devices without any of the code that made them: no two
+// Looks at the plans of all graphs on all devices without any of the code that made them: every
+// value has bytes at every step that touches it, by the graph and by what each device took; no two
 // values that live at one step share a byte, unless one is made in place of the other where its op
-// and the device permit it. Errors: TN_E_INTERNAL a plan is wrong: the text says what of it;
-// TN_E_HOST_MEMORY. Since 0.1
+// and the device permit it. Which node runs where and when is taken as it is. Errors: TN_E_INTERNAL
+// a plan is wrong: the text says what of it; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_check(const tn_session *session, tn_error *err);
 
 // The plan in words: for each graph its segments, claims, copies and memory, which nodes were
