@@ -20,12 +20,12 @@ typedef struct joined {
 } joined;
 
 // in_place_of points to a lower index, so one pass forward finds each interval's block and its
-// place in it. false: more than 2^63 - 1 bytes together.
+// place in it, which is within the first one's bytes. false: more than 2^63 - 1 bytes together.
 static bool join(const tni_interval *intervals, uint32_t count, uint64_t alignment, joined *j)
 {
     for (uint32_t i = 0; i < count; i++) {
         const tni_interval *interval = &intervals[i];
-        uint64_t bytes, end;
+        uint64_t bytes;
         if (!tni_align_u64(interval->bytes, alignment, &bytes) ||
             !tni_add_u64(j->unshared_bytes, bytes, &j->unshared_bytes) ||
             j->unshared_bytes > INT64_MAX)
@@ -39,10 +39,8 @@ static bool join(const tni_interval *intervals, uint32_t count, uint64_t alignme
         j->block_of[i] = j->block_of[interval->in_place_of];
         j->within[i] = j->within[interval->in_place_of] + interval->in_place_offset;
         tni_block *block = &j->blocks[j->block_of[i]];
-        if (!tni_add_u64(j->within[i], bytes, &end))
-            return false;
-        block->last = interval->last > block->last ? interval->last : block->last;
-        block->bytes = end > block->bytes ? end : block->bytes;
+        if (bytes && interval->last > block->last)
+            block->last = interval->last;
     }
     return true;
 }

@@ -124,8 +124,11 @@ static tn_status check_pins(const check *c)
 typedef struct timeline {
     place *by_offset, *by_first, *by_last;
     uint32_t count, leaves;
-    uint32_t *leaf_of;   // by interval
-    uint64_t *highest;   // by node of the tree: the highest end of those that live
+    uint32_t *leaf_of;          // by interval
+    uint64_t *highest;          // by node of the tree: the highest end of those that live
+    uint64_t *held;             // by interval: bytes of the first whose place it has, rounded up
+    bool *is_taken;             // by interval: another has its place
+    uint64_t live, most_live;   // bytes; what takes a place holds all that the first one had
 } timeline;
 
 static bool make_timeline(const check *c, timeline *t)
@@ -137,7 +140,10 @@ static bool make_timeline(const check *c, timeline *t)
     for (t->leaves = 1; t->leaves < c->count;)
         t->leaves *= 2;
     t->highest = tni_arena_take_array(c->scratch, 2 * (size_t)t->leaves, sizeof *t->highest);
-    if (!t->by_offset || !t->by_first || !t->by_last || !t->leaf_of || !t->highest)
+    t->held = tni_arena_take_array(c->scratch, c->count, sizeof *t->held);
+    t->is_taken = tni_arena_take_array(c->scratch, c->count, sizeof *t->is_taken);
+    if (!t->by_offset || !t->by_first || !t->by_last || !t->leaf_of || !t->highest || !t->held ||
+        !t->is_taken)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {
         const tni_interval *x = &c->intervals[i];
@@ -194,6 +200,45 @@ static uint32_t find_overlap(const timeline *t, uint64_t begin, uint64_t end)
     return TNP_NONE;
 }
 
+static void finish(timeline *t, uint32_t interval)
+{
+    set_end(t, interval, 0);
+    if (!t->is_taken[interval])
+        t->live -= t->held[interval];
+}
+
+static void begin_life(const check *c, timeline *t, uint32_t interval)
+{
+    const tni_interval *x = &c->intervals[interval];
+    uint64_t alignment = c->rules->alignment;
+    if (x->in_place_of != TNP_NONE) {
+        set_end(t, x->in_place_of, 0);
+        t->is_taken[x->in_place_of] = true;
+        t->held[interval] = t->held[x->in_place_of];
+        return;
+    }
+    t->held[interval] = (x->bytes + alignment - 1) / alignment * alignment;
+    t->live += t->held[interval];
+    t->most_live = t->live > t->most_live ? t->live : t->most_live;
+}
+
+// A bound that is too high would call a plan optimal that is not.
+static tn_status check_bound(const check *c, uint64_t most_live)
+{
+    uint64_t most = most_live;
+    for (uint32_t p = 0; p < c->rules->pin_count; p++) {
+        const tni_pin *pin = &c->rules->pins[p];
+        uint64_t end = pin->offset + c->intervals[pin->interval].bytes;
+        most = end > most ? end : most;
+    }
+    most += c->rules->pin_count ? c->rules->alignment - 1 : 0;   // ends of pins are rounded up
+    if (c->plan->bound_bytes <= most)
+        return TN_OK;
+    return tni_fail(c->err, TN_E_INTERNAL,
+                    "plan: a bound of %" PRIu64 ", and no more than %" PRIu64 " bytes are live",
+                    c->plan->bound_bytes, most);
+}
+
 static tn_status check_timeline(const check *c)
 {
     timeline t = { 0 };
@@ -205,15 +250,14 @@ static tn_status check_timeline(const check *c)
         const tni_interval *x = &c->intervals[own];
         uint64_t begin = c->plan->offsets[own];
         for (; t.by_last[ended].key < x->first; ended++)
-            set_end(&t, t.by_last[ended].interval, 0);
-        if (x->in_place_of != TNP_NONE)
-            set_end(&t, x->in_place_of, 0);
+            finish(&t, t.by_last[ended].interval);
+        begin_life(c, &t, own);
         uint32_t other = find_overlap(&t, begin, begin + x->bytes);
         if (other != TNP_NONE)
             return fail_pair(c, own, other);
         set_end(&t, own, begin + x->bytes);
     }
-    return TN_OK;
+    return check_bound(c, t.most_live);
 }
 
 // -------------------------------------------------------------------------------- under an order
@@ -262,11 +306,11 @@ tn_status tni_plan_validate(const tni_interval *intervals, uint32_t count,
     tn_status status = check_pins(&c);
     for (uint32_t i = 0; i < count && status == TN_OK; i++)
         status = check_alone(&c, i);
-    if (status == TN_OK)
-        status = rules->order ? check_addresses(&c) : check_timeline(&c);
     if (status == TN_OK && plan->bound_bytes > plan->peak_bytes)
         status = tni_fail(err, TN_E_INTERNAL,
                           "plan: the peak of %" PRIu64 " is below its bound of %" PRIu64,
                           plan->peak_bytes, plan->bound_bytes);
+    if (status == TN_OK)
+        status = rules->order ? check_addresses(&c) : check_timeline(&c);
     return status;
 }

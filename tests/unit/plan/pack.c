@@ -23,17 +23,15 @@ static const tni_plan_rules rules_of_64 = { .alignment = 64 };
 static uint64_t counted_bound(const tni_interval *in, uint32_t count, uint64_t alignment)
 {
     uint32_t last_step = 0, root[MOST];
-    uint64_t most = 0, within[MOST], bytes[MOST] = { 0 };
+    uint64_t most = 0, bytes[MOST];
     uint32_t first[MOST], last[MOST];
     for (uint32_t i = 0; i < count; i++) {
         uint64_t rounded = (in[i].bytes + alignment - 1) / alignment * alignment;
         root[i] = in[i].in_place_of == NO ? i : root[in[i].in_place_of];
-        within[i] = in[i].in_place_of == NO ? 0 : within[in[i].in_place_of] + in[i].in_place_offset;
         first[i] = in[i].first, last[i] = in[i].last;
-        if (last[i] > last[root[i]])
+        if (in[i].bytes && last[i] > last[root[i]])
             last[root[i]] = last[i];
-        if (within[i] + rounded > bytes[root[i]])
-            bytes[root[i]] = within[i] + rounded;
+        bytes[i] = rounded;
         last_step = in[i].last > last_step ? in[i].last : last_step;
     }
     for (uint32_t t = 0; t <= last_step; t++) {

@@ -148,20 +148,11 @@ static bool may_share(const problem *p, uint32_t a, uint32_t b)
     return is_over(p, a, p->in[b].first) || is_over(p, b, p->in[a].first);
 }
 
-// Bytes of what follows in place, and whether all of it is over before a step.
+// Bytes of what follows in place, all of it within the first; and whether it is over before a step.
 static uint64_t root_bytes(const problem *p, uint32_t root)
 {
-    uint64_t most = 0;
-    for (uint32_t i = root; i < p->count; i++) {
-        uint64_t within = 0;
-        if (root_of(p, i) != root)
-            continue;
-        for (uint32_t at = i; at != root; at = p->in[at].in_place_of)
-            within += p->in[at].in_place_offset;
-        uint64_t mask = p->rules.alignment - 1, end = within + ((p->in[i].bytes + mask) & ~mask);
-        most = end > most ? end : most;
-    }
-    return most;
+    uint64_t mask = p->rules.alignment - 1;
+    return (p->in[root].bytes + mask) & ~mask;
 }
 
 static bool is_root_over(const problem *p, uint32_t root, uint32_t step)
@@ -208,8 +199,8 @@ static uint64_t largest_live(const problem *p, const uint32_t *roots, uint32_t c
         for (uint32_t r = 0; r < count; r++) {
             bool is_live = false;
             for (uint32_t i = roots[r]; i < p->count; i++)
-                is_live |= root_of(p, i) == roots[r] && p->in[roots[r]].first <= s &&
-                           s <= p->in[i].last;
+                is_live |= root_of(p, i) == roots[r] && p->in[i].bytes > 0 &&
+                           p->in[roots[r]].first <= s && s <= p->in[i].last;
             live += is_live ? root_bytes(p, roots[r]) : 0;
         }
         most = live > most ? live : most;
