@@ -1,9 +1,10 @@
-// small_host.h: the least a host can be: memory from the C library, a team of one, no settings, a
-// cache that forgets. A header, so that each program compiles it against its own plugin.h.
+// small_host.h: the least a host can be: memory from the C library, a team of one, settings from
+// the environment (TEST_SETTING_<key>), a cache that forgets. A header, so that each program compiles it against its own plugin.h.
 #ifndef SMALL_HOST_H
 #define SMALL_HOST_H
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <tenon/plugin.h>
 
@@ -24,8 +25,10 @@ static void host_log(void *context, int32_t level, const char *text)
 }
 static const char *host_setting(void *context, const char *key)
 {
-    (void)context, (void)key;
-    return NULL;
+    char name[64];
+    (void)context;
+    snprintf(name, sizeof name, "TEST_SETTING_%s", key);
+    return getenv(name);
 }
 static uint64_t host_now_ns(void *context)
 {
