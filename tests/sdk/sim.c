@@ -693,116 +693,124 @@ static void ignore(tnp_notice *notice, tnp_status status, const char *text)
     (void)notice, (void)status, (void)text;
 }
 
-// Makes every call once and again; answers the status of the `wanted` one, the second time.
-static tnp_status call_everything(rig *r, const char *wanted)
+// What came of the call that is told to fail the second time.
+typedef struct told {
+    const char *call;
+    int round;
+    tnp_status second;
+} told;
+
+static tnp_status note(told *t, const char *call, tnp_status status)
 {
-    tnp_status seen = TNP_OK, second = TNP_OK;
-    tnp_semaphore *semaphore = NULL, *gate = NULL;
-    tnp_queue *queue = NULL;
-    tnp_buffer *buffer = NULL, *imported = NULL;
-    tnp_program *program = NULL;
-    tnp_bound *bound = NULL;
-    tnp_device *device = r->devices[0], *again = NULL;
+    if (strcmp(call, t->call) != 0)
+        return status;
+    if (t->round == 1)
+        assert_ok(status);
+    else if (t->second == TNP_OK)
+        t->second = status;
+    return status;
+}
+
+// What a round of calls has made so far.
+typedef struct made {
+    tnp_device *again;
+    tnp_semaphore *semaphore, *gate;
+    tnp_queue *queue;
+    tnp_buffer *buffer, *imported;
+    tnp_program *program;
+    tnp_bound *bound;
+} made;
+
+static void call_to_make(rig *r, told *t, made *m, silu *s)
+{
     static _Alignas(64) char bytes[1024];
+    tnp_device *device = r->devices[0];
+    tnp_error *err = &r->err;
+    tnp_device_info info = { .size = sizeof info };
+    tnp_memory_info memory = { .size = sizeof memory };
+    tnp_link link = { .size = sizeof link };
+    tnp_open open = { .size = sizeof open };
+    tnp_alloc alloc = { .size = sizeof alloc, .bytes = 1024 };
+    tnp_import import = { .size = sizeof import,
+                          .kind = TNP_IMPORT_HOST,
+                          .handle = (uintptr_t)bytes,
+                          .bytes = sizeof bytes };
+    tnp_semaphore_options plain = { .size = sizeof plain },
+                          by_host = { .size = sizeof by_host, .flags = TNP_SEMAPHORE_HOST };
+    tnp_queue_options how = {
+        .size = sizeof how, .kind = TNP_QUEUE_COMPUTE, .pending = 2, .points = 1, .copies = 1
+    };
+    void *map;
+    note(t, "device_info", table->device_info(r->instance, 0, &info, err));
+    note(t, "open", table->open(r->instance, &open, &m->again, err));
+    note(t, "memory_info", table->memory_info(device, 0, &memory, err));
+    note(t, "link", table->link(NULL, device, &link, err));
+    note(t, "buffer_alloc", table->buffer_alloc(device, &alloc, &m->buffer, err));
+    note(t, "buffer_import", table->buffer_import(device, &import, &m->imported, err));
+    if (m->buffer)
+        note(t, "buffer_map", table->buffer_map(m->buffer, &map, err));
+    note(t, "semaphore_create", table->semaphore_create(device, &plain, &m->semaphore, err));
+    note(t, "semaphore_create", table->semaphore_create(device, &by_host, &m->gate, err));
+    note(t, "queue_create", table->queue_create(device, &how, &m->queue, err));
+    note(t, "claim", ask(r, device, s));
+    note(t, "compile", compile(r, s, &m->program));
+    if (m->program && m->buffer)
+        note(t, "bind", bind(r, m->program, m->buffer, 512, &m->bound));
+}
+
+static void call_to_run(rig *r, told *t, made *m)
+{
+    tnp_error *err = &r->err;
+    tnp_notice notice = { .size = sizeof notice, .value = 1, .reached = ignore };
+    tnp_copy zeros = { .size = sizeof zeros, .to_buffer = m->buffer, .bytes = 8, .rows = 1 };
+    uint64_t value;
+    if (m->gate) {
+        note(t, "semaphore_signal", table->semaphore_signal(m->gate, 1, err));
+        note(t, "semaphore_notify", table->semaphore_notify(m->gate, &notice, err));
+        table->semaphore_destroy(m->gate);   // the notice comes now, if it has not
+        m->gate = NULL;
+    }
+    if (!m->queue || !m->bound || !m->semaphore)
+        return;
+    if (note(t, "queue_submit", submit(r, m->queue, m->bound, m->semaphore, 1)) == TNP_OK) {
+        tnp_status status = table->semaphore_wait(m->semaphore, 1, UINT64_MAX, err);
+        note(t, "work", note(t, "semaphore_wait", status));
+    }
+    if (note(t, "queue_copy", copy_on(r, m->queue, &zeros, NULL, 0, m->semaphore, 2)) == TNP_OK)
+        note(t, "semaphore_wait", table->semaphore_wait(m->semaphore, 2, UINT64_MAX, err));
+    note(t, "semaphore_read", table->semaphore_read(m->semaphore, &value, err));
+    note(t, "semaphore_fail", table->semaphore_fail(m->semaphore, TNP_E_IO, "enough", err));
+}
+
+static void give_back(const made *m)
+{
+    if (m->queue)
+        table->queue_destroy(m->queue);
+    table->semaphore_destroy(m->semaphore);
+    table->semaphore_destroy(m->gate);
+    if (m->bound)
+        table->unbind(m->bound);
+    if (m->program)
+        table->program_destroy(m->program);
+    table->buffer_free(m->buffer);
+    table->buffer_free(m->imported);
+    if (m->again)
+        table->close(m->again);
+}
+
+// Makes every call, and again; answers the status of `call` the second time.
+static tnp_status call_everything(rig *r, const char *call)
+{
+    told t = { .call = call };
     silu s;
     describe(&s);
-    for (int time = 1; time <= 2; time++) {
-        tnp_device_info info = { .size = sizeof info };
-        tnp_memory_info memory = { .size = sizeof memory };
-        tnp_link link = { .size = sizeof link };
-        tnp_open open = { .size = sizeof open };
-        tnp_alloc alloc = { .size = sizeof alloc, .bytes = 1024 };
-        tnp_import import = { .size = sizeof import,
-                              .kind = TNP_IMPORT_HOST,
-                              .handle = (uintptr_t)bytes,
-                              .bytes = sizeof bytes };
-        tnp_semaphore_options plain = { .size = sizeof plain },
-                              by_host = { .size = sizeof by_host, .flags = TNP_SEMAPHORE_HOST };
-        tnp_queue_options how = {
-            .size = sizeof how, .kind = TNP_QUEUE_COMPUTE, .pending = 1, .points = 1, .copies = 1
-        };
-        tnp_notice notice = { .size = sizeof notice, .value = 1, .reached = ignore };
-        tnp_copy zeros = { .size = sizeof zeros, .bytes = 8, .rows = 1 };
-        uint64_t value;
-        void *map;
-#define CALL(name, ...)                                                                            \
-    do {                                                                                           \
-        seen = table->name(__VA_ARGS__, &r->err);                                                  \
-        if (strcmp(#name, wanted) == 0) {                                                          \
-            if (time == 1)                                                                         \
-                assert_ok(seen);                                                                   \
-            else if (second == TNP_OK)                                                             \
-                second = seen;                                                                     \
-        }                                                                                          \
-    } while (0)
-        CALL(device_info, r->instance, 0, &info);
-        CALL(open, r->instance, &open, &again);
-        CALL(memory_info, device, 0, &memory);
-        CALL(link, NULL, device, &link);
-        CALL(buffer_alloc, device, &alloc, &buffer);
-        CALL(buffer_import, device, &import, &imported);
-        if (buffer)
-            CALL(buffer_map, buffer, &map);
-        CALL(semaphore_create, device, &plain, &semaphore);
-        if (semaphore) {
-            CALL(semaphore_create, device, &by_host, &gate);
-            CALL(queue_create, device, &how, &queue);
-        }
-        CALL(claim, device, &s.slice,
-             (&(tnp_claim_sink){
-                 .size = sizeof(tnp_claim_sink), .context = &s, .take = take, .refuse = refuse }));
-        seen = compile(r, &s, &program);
-        if (strcmp(wanted, "compile") == 0)
-            second = seen;
-        if (program && buffer)
-            seen = bind(r, program, buffer, 512, &bound);
-        if (strcmp(wanted, "bind") == 0)
-            second = seen;
-        if (gate) {
-            CALL(semaphore_signal, gate, 1);
-            CALL(semaphore_notify, gate, &notice);
-        }
-        if (queue && bound && semaphore) {
-            seen = submit(r, queue, bound, semaphore, 1);
-            if (strcmp(wanted, "queue_submit") == 0)
-                second = seen;
-            if (seen == TNP_OK) {
-                CALL(semaphore_wait, semaphore, 1, UINT64_MAX);
-                if (strcmp(wanted, "work") == 0)
-                    second = seen;
-            }
-            zeros.to_buffer = buffer;
-            seen = copy_on(r, queue, &zeros, NULL, 0, semaphore, 2);
-            if (strcmp(wanted, "queue_copy") == 0)
-                second = seen;
-            if (seen == TNP_OK)
-                CALL(semaphore_wait, semaphore, 2, UINT64_MAX);
-            CALL(semaphore_read, semaphore, &value);
-            CALL(semaphore_fail, semaphore, TNP_E_IO, "enough");
-        }
-#undef CALL
-        if (queue)
-            table->queue_destroy(queue);
-        table->semaphore_destroy(semaphore);
-        table->semaphore_destroy(gate);
-        if (bound)
-            table->unbind(bound);
-        if (program)
-            table->program_destroy(program);
-        table->buffer_free(buffer);
-        table->buffer_free(imported);
-        if (again)
-            table->close(again);
-        semaphore = gate = NULL;
-        queue = NULL;
-        buffer = imported = NULL;
-        program = NULL;
-        bound = NULL;
-        again = NULL;
-        if (second != TNP_OK)
-            break;
+    for (t.round = 1; t.round <= 2; t.round++) {
+        made m = { .again = NULL };
+        call_to_make(r, &t, &m, &s);
+        call_to_run(r, &t, &m);
+        give_back(&m);
     }
-    return second;
+    return t.second;
 }
 
 static void every_call_fails_when_it_is_told_to_and_nothing_is_left(void **state)
