@@ -11,15 +11,17 @@
 #include <cmocka.h>
 
 static char log_text[8192];
+static char told_text[65536];
 static char explained[16384];
 static char planned[16384];
 
 static void keep_line(void *context, int32_t level, const char *text)
 {
-    size_t used = strlen(log_text);
+    bool is_bad = level <= TN_LOG_WARNING;
+    char *to = is_bad ? log_text : told_text;
+    size_t room = is_bad ? sizeof log_text : sizeof told_text, used = strlen(to);
     (void)context;
-    if (level <= TN_LOG_WARNING)
-        snprintf(log_text + used, sizeof log_text - used, "%s\n", text);
+    snprintf(to + used, room - used, "%s\n", text);
 }
 
 const char *rig_log(void)
@@ -27,26 +29,32 @@ const char *rig_log(void)
     return log_text;
 }
 
+const char *rig_told(void)
+{
+    return told_text;
+}
+
 tn_runtime *rig_runtime(bool with_partial, const char *const *settings)
 {
     return rig_runtime_on(NULL, with_partial, settings);
 }
 
-tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
-                           const char *const *settings)
+static tn_runtime *make_runtime(const tn_allocator *allocator, const char *second_plugin,
+                                const char *const *first_settings, const char *const *settings)
 {
-    static const char *const paths[] = { CPU_PLUGIN_PATH, PARTIAL_PLUGIN_PATH };
-    const char *all[16] = { "plugin.cpu.activations=f32", "plugin.partial.activations=f32" };
+    const char *paths[] = { CPU_PLUGIN_PATH, second_plugin };
+    const char *all[16];
     tn_runtime_options options = { .size = sizeof options,
                                    .threads = 1,
                                    .plugin_paths = paths,
-                                   .plugin_path_count = with_partial ? 2 : 1,
+                                   .plugin_path_count = second_plugin ? 2 : 1,
                                    .settings = all,
-                                   .setting_count = 2,
                                    .allocator = allocator,
                                    .log = keep_line };
     tn_runtime *runtime = NULL;
     tn_error err = { 0 };
+    for (; *first_settings; first_settings++)
+        all[options.setting_count++] = *first_settings;
     for (; settings && *settings; settings++)
         if (strncmp(*settings, "threads=", 8) == 0)
             options.threads = (uint32_t)strtoul(*settings + 8, NULL, 10);
@@ -54,10 +62,27 @@ tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
             all[options.setting_count++] = *settings;
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     unsetenv("TENON_PLUGIN_PATH");
-    log_text[0] = 0;
+    log_text[0] = told_text[0] = 0;
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
         fail_msg("%s", err.text);
     return runtime;
+}
+
+tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
+                           const char *const *settings)
+{
+    static const char *const plain[] = { "plugin.cpu.activations=f32",
+                                         "plugin.partial.activations=f32", NULL };
+    return make_runtime(allocator, with_partial ? PARTIAL_PLUGIN_PATH : NULL, plain, settings);
+}
+
+tn_runtime *rig_simulated(const char *devices, const char *const *settings)
+{
+    static char setting[8192];
+    snprintf(setting, sizeof setting, "plugin.sim.devices=%s", devices);
+    const char *const first[] = { "plugin.cpu.activations=f32", "plugin.sim.activations=f32",
+                                  setting, NULL };
+    return make_runtime(NULL, SIM_PLUGIN_PATH, first, settings);
 }
 
 tn_device *rig_device(tn_runtime *runtime, const char *name)

@@ -1,5 +1,5 @@
-// session_rig.h: runtimes on the CPU plugin and on the partial one, graphs of F32 values, and runs
-// of them. What fails fails the test (CMocka).
+// session_rig.h: runtimes on the CPU plugin, the partial one and simulated devices, graphs of F32
+// values, and runs of them. What fails fails the test (CMocka).
 #ifndef SESSION_RIG_H
 #define SESSION_RIG_H
 
@@ -11,8 +11,12 @@ tn_runtime *rig_runtime(bool with_partial, const char *const *settings);
 // The same with an allocator, of everything in the runtime; NULL = the default.
 tn_runtime *rig_runtime_on(const tn_allocator *allocator, bool with_partial,
                            const char *const *settings);
-// All lines that were logged since the runtime before was made, "" = none.
+// On the CPU plugin and simulated devices; devices: their setting (tests/plugins/sim/README.md).
+tn_runtime *rig_simulated(const char *devices, const char *const *settings);
+// All warnings and errors that were logged since the runtime before was made, "" = none; and what
+// else was, cut when it is long.
 const char *rig_log(void);
+const char *rig_told(void);
 
 tn_device *rig_device(tn_runtime *runtime, const char *name);
 
