@@ -29,14 +29,12 @@ static tn_status open_device(tn_device *device, tn_error *err)
     tnp_open what = { .size = sizeof what, .id = device->info.id };
     tnp_error said = tni_plugin_error();
     tnp_device *opened = NULL;
-    char who[TNI_DEVICE_NAME_BYTES + 8];
-    snprintf(who, sizeof who, "%s: open", device->name);
     tnp_status status = device->table->open(device->instance, &what, &opened, &said);
     if (status != TNP_OK)
-        return tni_fail_plugin(err, status, who, &said);
+        return tni_device_fail_call(device, "open", status, &said, err);
     if (!opened)
-        return tni_fail(err, TN_E_INTERNAL, "%s: a fault of the plugin, success without a device",
-                        who);
+        return tni_fail(err, TN_E_INTERNAL,
+                        "%s: open: a fault of the plugin, success without a device", device->name);
     device->opened = opened;
     return TN_OK;
 }

@@ -64,8 +64,13 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace);
 tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                           const tnp_error *plugin_error);
 
-// The same for a call on a device, "cpu0: claim: text". A status that would blame the caller or the
-// claim (ARG, UNSUPPORTED, VERSION) is the plugin's own fault here: TN_E_INTERNAL. [any]
+// The same for a call on a device, "cpu0: open: text"; where the text begins with the call it is
+// told once. [any]
+tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
+                               const tnp_error *plugin_error, tn_error *err);
+
+// A status that would blame the caller or the claim (ARG, UNSUPPORTED, VERSION) is the plugin's own
+// fault here: TN_E_INTERNAL. [any]
 tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
                           const tnp_error *plugin_error, tn_error *err);
 

@@ -26,15 +26,21 @@ tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
     return tni_fail(err, status, "%s: %s", who, text);
 }
 
-tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
-                          const tnp_error *plugin_error, tn_error *err)
+tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
+                               const tnp_error *plugin_error, tn_error *err)
 {
     char who[320];
     size_t length = strlen(call);
     bool says_it_too = strncmp(plugin_error->text, call, length) == 0 &&
                        plugin_error->text[length] == ':';   // as many plugins do
     tni_format_text(who, sizeof who, says_it_too ? "%s" : "%s: %s", device->name, call);
+    return tni_fail_plugin(err, status, who, plugin_error);
+}
+
+tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
+                          const tnp_error *plugin_error, tn_error *err)
+{
     if (status == TNP_E_ARG || status == TNP_E_UNSUPPORTED || status == TNP_E_VERSION)
         status = TNP_E_INTERNAL;
-    return tni_fail_plugin(err, status, who, plugin_error);
+    return tni_device_fail_call(device, call, status, plugin_error, err);
 }

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,12 +12,14 @@
 
 static int opened_count;
 static tnp_status open_answer;
+static const char *open_text;
 static tnp_memory_info memory_answer;
 
 static tnp_status open_one(tnp_instance *instance, const tnp_open *what, tnp_device **out,
                            tnp_error *err)
 {
-    (void)instance, (void)err;
+    (void)instance;
+    snprintf(err->text, sizeof err->text, "%s", open_text);
     if (open_answer == TNP_OK && what->id == 42)
         *out = (tnp_device *)&opened_count;
     opened_count++;
@@ -49,6 +52,7 @@ static void device_case_init(device_case *c)
     pthread_mutex_init(&c->runtime.opening, NULL);
     opened_count = 0;
     open_answer = TNP_OK;
+    open_text = "";
 }
 
 static void a_device_is_opened_once(void **state)
@@ -73,6 +77,9 @@ static void a_device_that_cannot_be_opened_says_so_and_may_be_tried_again(void *
     assert_int_equal(tni_device_open(&c.device, &err), TN_E_DEVICE_LOST);
     assert_string_equal(err.text, "npu0: open: TN_E_DEVICE_LOST, no reason given");
     assert_null(c.device.opened);
+    open_text = "open: no driver";   // the call is told once
+    assert_int_equal(tni_device_open(&c.device, &err), TN_E_DEVICE_LOST);
+    assert_string_equal(err.text, "npu0: open: no driver");
     c.device.info.id = 43;   // answers success and gives nothing
     open_answer = TNP_OK;
     assert_int_equal(tni_device_open(&c.device, &err), TN_E_INTERNAL);
