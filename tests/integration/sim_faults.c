@@ -72,7 +72,7 @@ static int compute_want(void **state)
     return 0;
 }
 
-// ------------------------------------------------------------------------------------- every call
+// -------------------------------------------------------------------------------------- every call
 
 // The host may live with a call that fails, or try again: then the results are right.
 static void check(const char *devices, tn_status status, const tn_error *err, const float *got)

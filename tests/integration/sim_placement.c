@@ -145,7 +145,7 @@ static void a_state_without_a_place_is_refused_with_the_reasons(void **state)
     tn_runtime_destroy(runtime);
 }
 
-// ------------------------------------------------------------------------------------------ devices
+// ----------------------------------------------------------------------------------------- devices
 
 static tn_graph *make_row(int64_t floats, int nodes)
 {

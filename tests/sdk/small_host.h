@@ -1,5 +1,6 @@
 // small_host.h: the least a host can be: memory from the C library, a team of one, settings from
-// the environment (TEST_SETTING_<key>), a cache that forgets. A header, so that each program compiles it against its own plugin.h.
+// the environment (TEST_SETTING_<key>), a cache that forgets. A header, so that each program
+// compiles it against its own plugin.h.
 #ifndef SMALL_HOST_H
 #define SMALL_HOST_H
 

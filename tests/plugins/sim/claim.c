@@ -45,7 +45,7 @@ static double bytes_of_element(tnp_dtype dtype)
     }
 }
 
-// ------------------------------------------------------------------------------------------ masks
+// ------------------------------------------------------------------------------------------- masks
 
 static const char *refuses_value(const sim_spec *spec, const tnp_value *value, char room[128])
 {

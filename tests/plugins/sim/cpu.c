@@ -6,7 +6,7 @@
 
 #include "sim.h"
 
-// ------------------------------------------------------------------------- the host that it is given
+// ----------------------------------------------------------------------- the host that it is given
 
 static void *host_alloc(void *context, uint64_t bytes, uint64_t alignment)
 {

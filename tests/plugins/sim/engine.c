@@ -183,7 +183,7 @@ static void pass_time(tnp_queue *queue, const sim_work *w, const timing *t)
             t->linked[side]->link_free_ns = t->end_ns;
 }
 
-// ------------------------------------------------------------------------------------------- telling
+// ----------------------------------------------------------------------------------------- telling
 
 static void tell_spans(const tnp_queue *queue, const sim_work *w, const timing *t)
 {
@@ -216,7 +216,7 @@ static void tell_line(const tnp_queue *queue, const sim_work *w, const timing *t
             (unsigned long long)t->end_ns);
 }
 
-// ------------------------------------------------------------------------------------------ doing it
+// ---------------------------------------------------------------------------------------- doing it
 
 static void put_updates(const sim_work *w)
 {

@@ -86,7 +86,7 @@ void sim_queue_destroy(tnp_queue *queue)
     sim_free(instance, queue);
 }
 
-// ----------------------------------------------------------------------------------------- submit
+// ------------------------------------------------------------------------------------------ submit
 
 static tnp_status too_many(tnp_error *err, const char *what, uint32_t count, uint32_t most)
 {

@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static tnp_status refuse(const place *at, 
                     at->name ? ")" : "", at->key ? ": " : "", at->key ? at->key : "", what);
 }
 
-// ----------------------------------------------------------------------------------- plain values
+// ------------------------------------------------------------------------------------ plain values
 
 static tnp_status read_flag(const place *at, const json_t *value, bool *out)
 {
@@ -268,7 +268,7 @@ static tnp_status read_faults(const place *from, const json_t *value, sim_spec *
     return status;
 }
 
-// ------------------------------------------------------------------------------------------- devices
+// ----------------------------------------------------------------------------------------- devices
 
 typedef enum key_type { FLAG, BYTES, NUMBER, NUMBER_OR_0, OWN } key_type;
 

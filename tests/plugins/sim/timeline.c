@@ -8,7 +8,7 @@
 
 #include "sim.h"
 
-// --------------------------------------------------------------------------------- under the lock
+// ---------------------------------------------------------------------------------- under the lock
 
 bool sim_has_failed(const tnp_semaphore *s)
 {
@@ -103,7 +103,7 @@ static tnp_status enter(tnp_semaphore *s, sim_call call, tnp_error *err)
     return sim_enter(s->device->instance, s->device->chip, s->device, call, err);
 }
 
-// --------------------------------------------------------------------------------- plugin's table
+// ---------------------------------------------------------------------------------- plugin's table
 
 tnp_status sim_semaphore_create(tnp_device *device, const tnp_semaphore_options *from,
                                 tnp_semaphore **out, tnp_error *err)

@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# The command on simulated devices (tests/plugins/sim).
+bats_require_minimum_version 1.5.0
+load common
+
+# on DEVICES COMMAND…: the command, with these devices.
+on() {
+    local devices=$1
+    shift
+    tenon "$@" --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$devices"
+}
+
+write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
+
+@test "simulated devices are listed under their names" {
+    run --separate-stderr on '[{"name":"a","memory_bytes":4e9},{},{"name":"fast-one","kind":"accelerator"}]' devices
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [ "${#lines[@]}" -eq 4 ]
+    [[ ${lines[0]} == a\ *gpu*3.7\ GiB* ]]
+    [[ ${lines[1]} == sim1\ *gpu*16.0\ GiB* ]]
+    [[ ${lines[2]} == fast-one\ *accelerator* ]]
+    [[ ${lines[3]} == cpu0\ * ]]
+    run --separate-stderr on '[{"name":"a","gflops":2000}]' devices --json
+    [ "$(json 'o["devices"][0]["name"], o["devices"][0]["plugin"], o["devices"][1]["name"]')" = "('a', 'sim', 'cpu0')" ]
+}
+
+@test "a model gives the same text on simulated devices as on the CPU" {
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    write '[{"name":"a"}]' --device a >text
+    cmp cpu text
+    write '[{"name":"a","except":["rope"]},{"name":"b","host_visible":false}]' --device a,b >text
+    cmp cpu text
+    write '[{"name":"a","except":["get_rows","set_rows"],"host_visible":false,"max_alloc_bytes":1200000}]' >text
+    cmp cpu text
+    write '[{"name":"a","order":"late"}]' --device a >text
+    cmp cpu text
+}
+
+@test "rope in simpler ops gives the same text where a device lacks it" {
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    run --separate-stderr write '[{"name":"a","except":["rope"]}]' --explain
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(cat cpu)" ]
+    [[ $stderr == *"a refused it: this device has no rope"* ]]
+}
+
+@test "settings that are wrong: exit code 4, device and key in one line" {
+    fails_with 4 "device 1 (b): 'memory' is no key: there are name, kind" on '[{"name":"a"},{"name":"b","memory":1}]' devices
+    fails_with 4 "device 0 (a): memory_bytes: must be a whole number" on '[{"name":"a","memory_bytes":-1}]' devices
+    fails_with 4 "device 1 (a): name: a is the name of device 0" on '[{"name":"a"},{"name":"a"}]' devices
+    fails_with 4 "no JSON" on '[{"name":"a"' run austen a -n 1
+    fails_with 4 "no JSON" on "$(printf '[%.0s' {1..5000})" devices
+    fails_with 4 "fail.call: must be one of" on '[{"fail":{"call":"run"}}]' devices
+}
+
+@test "memory that is too small: exit code 5, with needed and free bytes" {
+    fails_with 5 "bytes are needed, " write '[{"name":"a","memory_bytes":4000000}]' --device a
+    fails_with 5 "bytes are needed for states and the arena" on '[{"name":"a","memory_bytes":1000000}]' run austen a -n 1 --ctx 256 --kv-type f32 --device a
+    fails_with 5 "the largest possible has 1984" write '[{"name":"a","max_alloc_bytes":2000}]' --device a
+}
+
+@test "a device that fails: its name, the call and the reason in one line" {
+    fails_with 7 "a: compile: call 1 of device a fails, as it is told to" write '[{"name":"a","fail":{"call":"compile"}}]' --device a
+    fails_with 7 "a: open: call 1 of device a fails" write '[{"name":"a","fail":{"call":"open","lost":true}}]' --device a
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --device a
+    [ "$status" -eq 7 ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *"a: submit: queue_submit: call 6 of device a fails, as it is told to: the device is lost" ]]
+}
+
+@test "without devices the plugin says what to set, and the CPU works" {
+    run --separate-stderr tenon plugins --why --plugin "$TENON_TEST_PLUGINS/sim.so"
+    [ "$status" -eq 0 ]
+    [[ $output == *"no devices are described: set plugin.sim.devices"* ]]
+    run --separate-stderr on '[]' run austen a -n 1 --greedy
+    [ "$status" -eq 0 ]
+    fails_with 3 "no device" on '[{"name":"a"}]' run austen a -n 1 --device b
+}
