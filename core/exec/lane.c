@@ -92,6 +92,18 @@ void tni_lane_close(tni_lane *lane)
     *lane = (tni_lane){ 0 };
 }
 
+// Free is what is free now: the lane was opened before its other buffers were made.
+static tn_status fail_allocation(const tni_lane *lane, uint64_t bytes, const char *what,
+                                 tnp_status answer, const tnp_error *plugin_error, tn_error *err)
+{
+    char call[200];
+    tnp_memory_info now;
+    bool is_told = tni_device_memory(lane->device, 0, &now, NULL) == TN_OK;
+    tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what,
+                    bytes, is_told ? now.free_bytes : lane->memory.free_bytes);
+    return tni_lane_made(lane, call, answer, NULL, plugin_error, err);
+}
+
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                             tnp_buffer **out_buffer, void **out_map, tn_error *err)
 {
@@ -104,14 +116,10 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                         "%s: %s needs %" PRIu64
                         " bytes in one buffer, the largest possible has %" PRIu64,
                         lane->device->name, what, bytes, lane->memory.max_buffer_bytes);
-    char call[200];
-    tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what,
-                    bytes, lane->memory.free_bytes);
     tnp_buffer *made = NULL;
     tnp_status answer = lane->table->buffer_alloc(lane->opened, &ask, &made, &plugin_error);
-    tn_status status = tni_lane_made(lane, call, answer, made, &plugin_error, err);
-    if (status != TN_OK)
-        return status;
+    if (answer != TNP_OK || !made)
+        return fail_allocation(lane, bytes, what, answer, &plugin_error, err);
     *out_buffer = made;
     void *map = NULL;
     bool is_visible = (lane->memory.flags & TNP_MEMORY_HOST_VISIBLE) &&
