@@ -199,10 +199,11 @@ static void settings_that_are_wrong_are_refused_in_one_line(void **state)
         { "[{\"trace\":1}]", "trace: must be true or false" },
         { "[{\"name\":\"a\",\"fail\":7}]", "device 0 (a): fail: must be {" },
         { "[{\"fail\":{}}]", "fail: call is missing" },
-        { "[{\"fail\":{\"call\":\"submit\"}}]", "fail.call: must be one of device_info, open" },
+        { "[{\"fail\":{\"call\":\"submit\"}}]", "fail.call: must be one of start, device_count" },
         { "[{\"fail\":{\"call\":\"open\",\"at\":0}}]", "fail.at: must be a whole number from 1" },
         { "[{\"fail\":{\"call\":\"open\",\"lost\":1}}]", "fail.lost: must be true or false" },
         { "[{\"fail\":{\"call\":\"open\",\"when\":1}}]", "fail.when: is no key" },
+        { "[{\"fail\":{\"call\":\"unbind\"}}]", "fail: unbind has no answer" },
         { "[{\"fail\":{\"call\":\"open\",\"status\":\"OK\"}}]", "fail.status: must be one of" },
         { "[{\"fail\":[{\"call\":\"open\"},{\"call\":\"bind\",\"lost\":true,\"status\":\"IO\"}]}]",
           "fail: a device that is lost answers so" },
@@ -871,6 +872,39 @@ static void every_call_fails_when_it_is_told_to_and_nothing_is_left(void **state
         }
 }
 
+static void a_device_may_be_lost_while_something_is_given_back(void **state)
+{
+    (void)state;
+    static const char *const calls[] = { "close",         "buffer_free", "semaphore_destroy",
+                                         "queue_destroy", "unbind",      "program_destroy" };
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        char devices[120];
+        rig r;
+        tnp_alloc what = { .size = sizeof what, .bytes = 8 };
+        tnp_buffer *buffer = NULL;
+        snprintf(devices, sizeof devices, "[{\"fail\":{\"call\":\"%s\",\"lost\":true}}]", calls[i]);
+        start(&r, devices);
+        (void)call_everything(&r, "none");
+        assert_non_null(strstr(log_text, "fails now, the device is lost"));
+        assert_int_equal(table->buffer_alloc(r.devices[0], &what, &buffer, &r.err),
+                         TNP_E_DEVICE_LOST);
+        stop(&r);
+    }
+}
+
+static void the_plugin_fails_when_one_of_its_devices_is_told_to(void **state)
+{
+    (void)state;
+    rig r;
+    uint32_t count;
+    assert_int_equal(begin(&r, "[{},{\"fail\":{\"call\":\"start\",\"status\":\"IO\"}}]"), TNP_E_IO);
+    assert_string_equal(r.err.text, "start: call 1 of device 1 fails, as it is told to");
+    assert_ok(begin(&r, "[{},{\"fail\":{\"call\":\"device_count\",\"at\":2}}]"));
+    assert_ok(table->device_count(r.instance, &count, &r.err));
+    assert_int_equal(table->device_count(r.instance, &count, &r.err), TNP_E_INTERNAL);
+    table->stop(r.instance);
+}
+
 static void a_list_of_faults_has_statuses_of_its_own(void **state)
 {
     (void)state;
@@ -907,6 +941,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(late_work_is_done_when_somebody_waits),
         cmocka_unit_test(in_reverse_the_latest_work_that_can_go_on_is_first),
         cmocka_unit_test(every_call_fails_when_it_is_told_to_and_nothing_is_left),
+        cmocka_unit_test(a_device_may_be_lost_while_something_is_given_back),
+        cmocka_unit_test(the_plugin_fails_when_one_of_its_devices_is_told_to),
         cmocka_unit_test(a_list_of_faults_has_statuses_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,9 @@
 
 static const struct {
     const char *name;
-    bool answers_lost;
+    sim_call_kind kind;
 } calls[SIM_CALL_COUNT] = {
-#define CALL(name, answers_lost) { #name, answers_lost },
+#define CALL(name, kind) { #name, SIM_##kind },
     SIM_CALLS(CALL)
 #undef CALL
 };
@@ -13,6 +13,11 @@ static const struct {
 const char *sim_call_name(sim_call call)
 {
     return calls[call].name;
+}
+
+sim_call_kind sim_call_kind_of(sim_call call)
+{
+    return calls[call].kind;
 }
 
 sim_call sim_call_find(const char *name)
@@ -36,6 +41,7 @@ static void lose(tnp_device *device)
 
 void sim_abandon(tnp_device *device)
 {
+    sim_enter_end(device, SIM_CALL_abandon);
     pthread_mutex_lock(&device->instance->lock);
     lose(device);
     sim_publish(device->instance);
@@ -56,7 +62,7 @@ tnp_status sim_enter_locked(tnp_instance *instance, sim_chip *chip, tnp_device *
     chip->calls[call]++;
     bool is_lost = device ? device->is_lost : chip->is_lost;
     *fired = NULL;
-    if (is_lost && calls[call].answers_lost)
+    if (is_lost && calls[call].kind == SIM_MAKES)
         return sim_fail(err, TNP_E_DEVICE_LOST, "%s: device %s is lost", calls[call].name,
                         sim_chip_name(instance, chip, room));
     *fired = find_fault(chip, call);
@@ -95,4 +101,10 @@ tnp_status sim_enter(tnp_instance *instance, sim_chip *chip, tnp_device *device,
         sim_publish(instance);   // semaphores may have failed
     sim_log_fault(instance, chip, fired);
     return status;
+}
+
+void sim_enter_end(tnp_device *device, sim_call call)
+{
+    tnp_error nobody_reads = { .size = sizeof nobody_reads };
+    (void)sim_enter(device->instance, device->chip, device, call, &nobody_reads);
 }

@@ -217,6 +217,7 @@ void sim_buffer_free(tnp_buffer *buffer)
 {
     if (!buffer)
         return;
+    sim_enter_end(buffer->device, SIM_CALL_buffer_free);
     tnp_instance *instance = buffer->device->instance;
     instance->cpu->buffer_free(buffer->cpu);
     give_back(buffer->device, buffer->charged_bytes);

@@ -112,6 +112,15 @@ no_bytes:
     return false;
 }
 
+// A call on the plugin is one on each of its devices: the first that is told to makes it fail.
+static tnp_status enter_all(tnp_instance *instance, sim_call call, tnp_error *err)
+{
+    tnp_status status = TNP_OK;
+    for (uint32_t i = 0; i < instance->chip_count && status == TNP_OK; i++)
+        status = sim_enter(instance, &instance->chips[i], NULL, call, err);
+    return status;
+}
+
 static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err)
 {
     tnp_instance first = { .chip_count = 0 };
@@ -126,6 +135,8 @@ static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err
     }
     instance->start_ns = instance->host.now_ns(instance->host.context);
     tnp_status status = sim_settings_read(instance, err);
+    if (status == TNP_OK)
+        status = enter_all(instance, SIM_CALL_start, err);
     if (status == TNP_OK)
         status = sim_cpu_load(instance, err);
     if (status == TNP_OK) {
@@ -156,6 +167,9 @@ static void stop(tnp_instance *instance)
 
 static tnp_status device_count(tnp_instance *instance, uint32_t *count, tnp_error *err)
 {
+    tnp_status status = enter_all(instance, SIM_CALL_device_count, err);
+    if (status != TNP_OK)
+        return status;
     if (instance->chip_count == 0)
         (void)sim_fail(err, TNP_OK, "no devices are described: set plugin.sim.devices");
     *count = instance->chip_count;
@@ -229,6 +243,7 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *from, tnp_
 
 static void close_device(tnp_device *device)
 {
+    sim_enter_end(device, SIM_CALL_close);
     tnp_instance *instance = device->instance;
     pthread_mutex_lock(&instance->lock);
     tnp_device **link = &instance->devices;

@@ -79,6 +79,7 @@ tnp_status sim_compile(tnp_device *device, const tnp_compile *from, tnp_program 
 
 void sim_program_destroy(tnp_program *program)
 {
+    sim_enter_end(program->device, SIM_CALL_program_destroy);
     tnp_instance *instance = program->device->instance;
     instance->cpu->program_destroy(program->cpu);
     sim_free(instance, program);
@@ -240,6 +241,7 @@ tnp_status sim_bind(tnp_program *program, const tnp_bind *from, tnp_bound **out,
 
 void sim_unbind(tnp_bound *bound)
 {
+    sim_enter_end(bound->device, SIM_CALL_unbind);
     tnp_instance *instance = bound->device->instance;
     read_constants(bound, -1);
     instance->cpu->unbind(bound->cpu);

@@ -71,6 +71,7 @@ tnp_status sim_queue_create(tnp_device *device, const tnp_queue_options *from, t
 
 void sim_queue_destroy(tnp_queue *queue)
 {
+    sim_enter_end(queue->device, SIM_CALL_queue_destroy);
     tnp_instance *instance = queue->device->instance;
     pthread_mutex_lock(&instance->lock);
     queue->is_closing = true;

@@ -26,7 +26,7 @@ typedef struct place {
 __attribute__((format(printf, 2, 3))) static tnp_status refuse(const place *at, const char *format,
                                                                ...)
 {
-    char what[400];
+    char what[440];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
@@ -199,7 +199,7 @@ static tnp_status read_status(const place *at, const json_t *value, sim_fault *f
 
 static tnp_status read_call(const place *at, const json_t *value, sim_fault *fault)
 {
-    char known[350] = "";
+    char known[400] = "";
     const char *text = json_string_value(value);
     if (text)
         fault->call = sim_call_find(text);
@@ -242,6 +242,9 @@ static tnp_status read_fault(place *at, const json_t *value, sim_fault *fault)
     }
     if (fault->call == SIM_CALL_COUNT)
         return refuse(at, "call is missing");
+    if (!fault->is_loss && sim_call_kind_of(fault->call) == SIM_ENDS)
+        return refuse(at, "%s has no answer: it can only lose the device, with \"lost\": true",
+                      sim_call_name(fault->call));
     if (fault->is_loss && fault->status != TNP_OK)
         return refuse(at, "a device that is lost answers so, and no other status");
     if (fault->is_loss)

@@ -26,32 +26,47 @@
 
 #define SIM_ALIGNMENT 64u   // of what the plugin allocates for itself, and of buffers by default
 
-// The calls that a device can be told to fail at, named as in plugin.h, and whether they answer
-// LOST once the device is. `work` is the doing of a piece of work that was taken.
+// The calls that a device can be told to fail at, named as in plugin.h. `work` is the doing of a
+// piece of work that was taken; nobody calls pack, as no claim asks for one.
+//   MAKES     answers LOST once the device is
+//   ANSWERS   goes on as it can
+//   ENDS      has no answer: it can only be the moment when the device is lost
 #define SIM_CALLS(CALL)                                                                            \
-    CALL(device_info, 0)                                                                           \
-    CALL(open, 1)                                                                                  \
-    CALL(memory_info, 1)                                                                           \
-    CALL(link, 1)                                                                                  \
-    CALL(buffer_alloc, 1)                                                                          \
-    CALL(buffer_import, 1)                                                                         \
-    CALL(buffer_map, 1)                                                                            \
-    CALL(semaphore_create, 1)                                                                      \
-    CALL(semaphore_read, 0)                                                                        \
-    CALL(semaphore_signal, 0)                                                                      \
-    CALL(semaphore_fail, 0)                                                                        \
-    CALL(semaphore_wait, 0)                                                                        \
-    CALL(semaphore_notify, 0)                                                                      \
-    CALL(queue_create, 1)                                                                          \
-    CALL(queue_copy, 1)                                                                            \
-    CALL(queue_submit, 1)                                                                          \
-    CALL(claim, 1)                                                                                 \
-    CALL(compile, 1)                                                                               \
-    CALL(bind, 1)                                                                                  \
-    CALL(work, 0)
+    CALL(start, ANSWERS)                                                                           \
+    CALL(device_count, ANSWERS)                                                                    \
+    CALL(device_info, ANSWERS)                                                                     \
+    CALL(open, MAKES)                                                                              \
+    CALL(close, ENDS)                                                                              \
+    CALL(abandon, ENDS)                                                                            \
+    CALL(memory_info, MAKES)                                                                       \
+    CALL(link, MAKES)                                                                              \
+    CALL(buffer_alloc, MAKES)                                                                      \
+    CALL(buffer_import, MAKES)                                                                     \
+    CALL(buffer_map, MAKES)                                                                        \
+    CALL(buffer_free, ENDS)                                                                        \
+    CALL(semaphore_create, MAKES)                                                                  \
+    CALL(semaphore_destroy, ENDS)                                                                  \
+    CALL(semaphore_read, ANSWERS)                                                                  \
+    CALL(semaphore_signal, ANSWERS)                                                                \
+    CALL(semaphore_fail, ANSWERS)                                                                  \
+    CALL(semaphore_wait, ANSWERS)                                                                  \
+    CALL(semaphore_notify, ANSWERS)                                                                \
+    CALL(queue_create, MAKES)                                                                      \
+    CALL(queue_destroy, ENDS)                                                                      \
+    CALL(queue_copy, MAKES)                                                                        \
+    CALL(queue_submit, MAKES)                                                                      \
+    CALL(claim, MAKES)                                                                             \
+    CALL(pack, MAKES)                                                                              \
+    CALL(compile, MAKES)                                                                           \
+    CALL(program_destroy, ENDS)                                                                    \
+    CALL(bind, MAKES)                                                                              \
+    CALL(unbind, ENDS)                                                                             \
+    CALL(work, ANSWERS)
+
+typedef enum sim_call_kind { SIM_MAKES, SIM_ANSWERS, SIM_ENDS } sim_call_kind;
 
 typedef enum sim_call {
-#define CALL(name, answers_lost) SIM_CALL_##name,
+#define CALL(name, kind) SIM_CALL_##name,
     SIM_CALLS(CALL)
 #undef CALL
         SIM_CALL_COUNT
@@ -258,8 +273,11 @@ tnp_status sim_enter(tnp_instance *instance, sim_chip *chip, tnp_device *device,
 tnp_status sim_enter_locked(tnp_instance *instance, sim_chip *chip, tnp_device *device,
                             sim_call call, const sim_fault **fired, tnp_error *err);
 void sim_log_fault(const tnp_instance *instance, const sim_chip *chip, const sim_fault *fired);
+// Begins a call that has no answer.
+void sim_enter_end(tnp_device *device, sim_call call);
 // The name of a call; its number, or SIM_CALL_COUNT.
 const char *sim_call_name(sim_call call);
+sim_call_kind sim_call_kind_of(sim_call call);
 sim_call sim_call_find(const char *name);
 void sim_abandon(tnp_device *device);
 

@@ -144,6 +144,7 @@ void sim_semaphore_destroy(tnp_semaphore *s)
 {
     if (!s)
         return;
+    sim_enter_end(s->device, SIM_CALL_semaphore_destroy);
     tnp_instance *instance = s->device->instance;
     tnp_error why = { .size = sizeof why };
     (void)sim_fail(&why, TNP_E_CANCELLED, "the semaphore was destroyed");
