@@ -22,6 +22,7 @@ static const tnp_plugin *table;
 static char log_text[4096];    // all lines
 static void *last_allocated;   // of `watched_bytes`
 static uint64_t watched_bytes;
+static int64_t allocations_left = INT64_MAX;   // until one fails
 static tnp_span spans[16];
 static uint32_t span_count;
 
@@ -34,7 +35,7 @@ static void keep_line(void *context, int32_t level, const char *text)
 
 static void *alloc_and_watch(void *context, uint64_t bytes, uint64_t alignment)
 {
-    void *made = host_alloc(context, bytes, alignment);
+    void *made = allocations_left-- > 0 ? host_alloc(context, bytes, alignment) : NULL;
     if (bytes == watched_bytes)
         last_allocated = made;
     return made;
@@ -905,6 +906,35 @@ static void the_plugin_fails_when_one_of_its_devices_is_told_to(void **state)
     table->stop(r.instance);
 }
 
+// The first `count` allocations go well, no other does. Answers whether there were others.
+static bool live_on(int64_t count)
+{
+    rig r;
+    allocations_left = count;
+    tnp_status status = begin(&r, "[{\"fail\":[{\"call\":\"link\",\"at\":99}]},{}]");
+    tnp_open what = { .size = sizeof what };
+    if (status == TNP_OK)
+        status = table->open(r.instance, &what, &r.devices[0], &r.err);
+    if (status == TNP_OK)
+        (void)call_everything(&r, "none");
+    else if (status != TNP_E_HOST_MEMORY)
+        fail_msg("after %d allocations: %d %s", (int)count, status, r.err.text);
+    bool had_others = allocations_left < 0;
+    allocations_left = INT64_MAX;
+    if (r.instance)
+        stop(&r);
+    return had_others;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    int64_t count = 0;
+    while (live_on(count))
+        count++;
+    assert_in_range(count, 10, 1000);
+}
+
 static void a_list_of_faults_has_statuses_of_its_own(void **state)
 {
     (void)state;
@@ -943,6 +973,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_call_fails_when_it_is_told_to_and_nothing_is_left),
         cmocka_unit_test(a_device_may_be_lost_while_something_is_given_back),
         cmocka_unit_test(the_plugin_fails_when_one_of_its_devices_is_told_to),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_list_of_faults_has_statuses_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
