@@ -1,6 +1,6 @@
 // Where work goes on several simulated devices, and what is copied between them: situations that
 // broke other schedulers.
-#include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -181,6 +181,61 @@ static void a_session_on_the_second_device_never_touches_the_first(void **state)
     tn_session_destroy(second);
     tn_session_destroy(first);
     tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
+typedef struct running {
+    tn_session *session;
+    tn_graph *graph;
+    float want[2], got[2];   // the first and the last number
+    bool failed;
+} running;
+
+static void *run_often(void *argument)
+{
+    enum { TIMES = 40, FLOATS = 3000 };
+    running *r = argument;
+    float out[FLOATS];
+    tn_feed feed = { tn_graph_find(r->graph, "x"), numbers, sizeof out };
+    for (int i = 0; i < TIMES && !r->failed; i++) {
+        r->failed = tn_session_run(r->session, 0, &feed, 1, NULL) != TN_OK ||
+                    tn_session_read(r->session, 0, tn_graph_find(r->graph, "out"), out, sizeof out,
+                                    NULL) != TN_OK;
+        r->got[0] = out[0];
+        r->got[1] = out[FLOATS - 1];
+        if (i == 0)
+            memcpy(r->want, r->got, sizeof r->want);
+        r->failed |= memcmp(r->want, r->got, sizeof r->want) != 0;
+    }
+    return NULL;
+}
+
+static void sessions_share_a_device_from_several_threads(void **state)
+{
+    (void)state;
+    enum { SESSIONS = 3 };
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"host_visible\":false},{\"name\":\"b\",\"order\":\"late\"}]", NULL);
+    running all[SESSIONS];
+    pthread_t threads[SESSIONS];
+    for (int i = 0; i < SESSIONS; i++) {
+        tn_graph *graph = make_row(3000, i + 1);
+        all[i] = (running){ .session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                                   (const char *[]){ i < 2 ? "a" : "b", NULL }),
+                            .graph = graph };
+        compare_with_cpu(runtime, all[i].session, graph, (const char *[]){ "x", NULL },
+                         (const char *[]){ "out", NULL });
+    }
+    for (int i = 0; i < SESSIONS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, &all[i]), 0);
+    for (int i = 0; i < SESSIONS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < SESSIONS; i++) {
+        assert_false(all[i].failed);
+        tn_session_destroy(all[i].session);
+        tn_graph_destroy(all[i].graph);
+    }
     tn_runtime_destroy(runtime);
     assert_string_equal(rig_log(), "");
 }
@@ -418,6 +473,7 @@ int main(void)
         cmocka_unit_test(a_state_goes_to_where_all_that_touches_it_can_run),
         cmocka_unit_test(a_state_without_a_place_is_refused_with_the_reasons),
         cmocka_unit_test(a_session_on_the_second_device_never_touches_the_first),
+        cmocka_unit_test(sessions_share_a_device_from_several_threads),
         cmocka_unit_test(a_plugin_without_devices_leaves_the_cpu),
         cmocka_unit_test(what_a_device_does_not_hold_is_told_and_what_ran_still_runs),
         cmocka_unit_test(one_segment_reads_any_number_of_values_of_another_device),
