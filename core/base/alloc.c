@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/integer.h"
 
 enum { DEFAULT_ALIGNMENT = 16 };
@@ -28,6 +29,13 @@ tn_allocator tni_allocator(const tn_allocator *given)
     if (given)
         return *given;
     return (tn_allocator){ .alloc = c_alloc, .free = c_free };
+}
+
+tn_status tni_check_allocator(const tn_allocator *given, const char *what, tn_error *err)
+{
+    return given ? tni_need(err, what, "allocator->alloc", given->alloc ? given : NULL,
+                            "allocator->free", given->free ? given : NULL, NULL)
+                 : TN_OK;
 }
 
 void *tni_alloc(const tn_allocator *allocator, size_t bytes)

@@ -9,6 +9,9 @@
 // The C library's allocator; `given` when it is not NULL.
 tn_allocator tni_allocator(const tn_allocator *given);
 
+// TN_E_ARG when one is given that lacks alloc or free. what: the public call.
+tn_status tni_check_allocator(const tn_allocator *given, const char *what, tn_error *err);
+
 // bytes 0 is asked as 1: NULL always means that there is no memory. [any]
 void *tni_alloc(const tn_allocator *allocator, size_t bytes);
 void *tni_alloc_zeroed(const tn_allocator *allocator, size_t count,

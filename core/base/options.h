@@ -11,9 +11,16 @@
 tn_status tni_take_options(void *to, uint32_t known, const void *given, const char *what,
                            tn_error *err);
 
+// The same of any other struct: name is that of the argument.
+tn_status tni_take_struct(void *to, uint32_t known, const void *given, const char *what,
+                          const char *name, tn_error *err);
+
+// TN_E_ARG when the size of a struct that is to be filled was not set. out NULL is fine.
+tn_status tni_check_size(const void *out, const char *what, const char *name, tn_error *err);
+
 // The other way round: fills a struct of the caller, whose size it has set, as far as both know it;
-// what only the caller's header knows becomes zero. to NULL is
-// fine.
+// what only the caller's header knows becomes zero. to NULL is fine, and where the size was not set
+// nothing is filled.
 void tni_give_struct(void *to, const void *from, uint32_t known);
 
 #endif

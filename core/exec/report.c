@@ -35,6 +35,8 @@ tn_status tn_session_device_memory(const tn_session *session, uint32_t device,
 {
     tn_status status = tni_need(err, __func__, "session", session, "out_memory", out_memory, NULL);
     if (status == TN_OK)
+        status = tni_check_size(out_memory, __func__, "out_memory", err);
+    if (status == TN_OK)
         status = check_device(session, device, __func__, err);
     tn_device_memory memory = { .size = sizeof memory };
     if (status == TN_OK) {
@@ -188,6 +190,8 @@ tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph, uin
 {
     uint32_t at = 0;
     tn_status status = tni_need(err, __func__, "session", session, "out_memory", out_memory, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_memory, __func__, "out_memory", err);
     if (status == TN_OK)
         status = find_graph(session, graph, device, __func__, &at, err);
     tn_graph_memory memory = { .size = sizeof memory };

@@ -24,6 +24,11 @@ static tn_status find_value(const tni_compiled *compiled, tn_value value, const 
                             const tni_value **out_value, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
+    if (tn_value_is_none(value))
+        return tni_fail(err, TN_E_ARG,
+                        "%s: the value is TN_NO_VALUE: graph %u has none of the name that was "
+                        "looked up, or none was",
+                        what, compiled->number);
     if (value.generation != graph->generation || value.index >= graph->value_count)
         return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what,
                         compiled->number);

@@ -178,6 +178,8 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
 {
     tn_status status = tni_take_options(out_options, sizeof *out_options, given,
                                         "tn_session_create", err);
+    if (status == TN_OK)
+        status = tni_check_allocator(out_options->allocator, "tn_session_create", err);
     if (status != TN_OK)
         return status;
     if (graph_count == 0)

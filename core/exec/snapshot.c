@@ -115,12 +115,14 @@ static tn_status find_parts(tn_snapshot *s, const char *path, tn_error *err)
 tn_status tn_snapshot_open(const char *path, const tn_allocator *given, tn_snapshot **out_snapshot,
                            tn_error *err)
 {
-    tn_allocator allocator = tni_allocator(given);
     if (out_snapshot)
         *out_snapshot = NULL;
     tn_status status = tni_need(err, __func__, "path", path, "out_snapshot", out_snapshot, NULL);
+    if (status == TN_OK)
+        status = tni_check_allocator(given, __func__, err);
     if (status != TN_OK)
         return status;
+    tn_allocator allocator = tni_allocator(given);
     tn_snapshot *s = tni_alloc_zeroed(&allocator, 1, sizeof *s);
     if (!s)
         return tni_fail_memory(err, "a snapshot", sizeof *s);

@@ -128,6 +128,9 @@ tn_status tn_model_open(const char *path, const tn_model_options *options, tn_mo
     if (own.flags & ~(uint32_t)(TN_MODEL_IN_MEMORY | TN_MODEL_INSPECT))
         return tni_fail(err, TN_E_ARG,
                         "tn_model_open: options->flags 0x%" PRIx32 " are not all known", own.flags);
+    status = tni_check_allocator(own.allocator, "tn_model_open", err);
+    if (status != TN_OK)
+        return status;
     return open_model(false, NULL, 0, path, own.flags, own.allocator, out_model, err);
 }
 
@@ -228,6 +231,8 @@ tn_status tn_model_part_at(const tn_model *model, uint32_t index, tn_model_part 
                            tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "model", model, "out_part", out_part, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_part, __func__, "out_part", err);
     if (status != TN_OK)
         return status;
     tn_model_part part = { 0 };
@@ -250,6 +255,8 @@ tn_status tn_model_key_at(const tn_model *model, uint32_t index, tn_model_key *o
                           tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "model", model, "out_key", out_key, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_key, __func__, "out_key", err);
     if (status != TN_OK)
         return status;
     give_key(model, index, out_key);
@@ -264,6 +271,8 @@ tn_status tn_model_find_key(const tn_model *model, const char *name, tn_model_ke
 {
     tn_status status = tni_need(err, __func__, "model", model, "name", name, "out_key", out_key,
                                 NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_key, __func__, "out_key", err);
     if (status != TN_OK)
         return status;
     const uint32_t index = tni_gguf_names_find(&model->files->key_names, name);
@@ -277,6 +286,8 @@ tn_status tn_model_tensor_at(const tn_model *model, uint32_t index, tn_model_ten
                              tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "model", model, "out_tensor", out_tensor, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_tensor, __func__, "out_tensor", err);
     if (status != TN_OK)
         return status;
     give_tensor(model, index, out_tensor);
@@ -291,6 +302,8 @@ tn_status tn_model_find_tensor(const tn_model *model, const char *name, tn_model
 {
     tn_status status = tni_need(err, __func__, "model", model, "name", name, "out_tensor",
                                 out_tensor, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_tensor, __func__, "out_tensor", err);
     if (status != TN_OK)
         return status;
     const uint32_t index = tni_gguf_names_find(&model->tensor_names, name);

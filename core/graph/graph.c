@@ -15,6 +15,9 @@ tn_status tn_graph_create(const tn_allocator *allocator, tn_graph **out_graph, t
     if (status != TN_OK)
         return status;
     *out_graph = NULL;
+    status = tni_check_allocator(allocator, __func__, err);
+    if (status != TN_OK)
+        return status;
     tn_allocator a = tni_allocator(allocator);
     tn_graph *graph = tni_alloc_zeroed(&a, 1, sizeof *graph);
     if (!graph)

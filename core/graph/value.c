@@ -107,8 +107,14 @@ tn_status tn_graph_value_info(const tn_graph *graph, tn_value handle, tn_value_i
                               tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "graph", graph, "out_info", out_info, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_info, __func__, "out_info", err);
     if (status != TN_OK)
         return status;
+    if (tn_value_is_none(handle))
+        return tni_fail(err, TN_E_ARG,
+                        "tn_graph_value_info: the value is TN_NO_VALUE: the graph has none of the "
+                        "name that was looked up, or none was");
     if (handle.generation != graph->generation || handle.index >= graph->value_count)
         return tni_fail(err, TN_E_ARG, "tn_graph_value_info: not a value of this graph");
     const tni_value *value = &graph->values[handle.index];

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/options.h"
@@ -104,6 +105,8 @@ static tn_status begin(problem *p, const char *call, const tn_plan_interval *int
     *p = (problem){ 0 };
     tn_status status = tni_take_options(&p->options, sizeof p->options, given, call, err);
     if (status == TN_OK)
+        status = tni_check_allocator(p->options.allocator, call, err);
+    if (status == TN_OK)
         status = check_options(&p->options, call, err);
     if (status == TN_OK)
         status = check_intervals(intervals, count, p->options.alignment, call, err);
@@ -161,6 +164,8 @@ tn_status tn_plan_intervals(const tn_plan_interval *intervals, uint32_t count,
                                         out_offsets, NULL)
                              : TN_OK;
     problem p = { 0 };
+    if (status == TN_OK)
+        status = tni_check_size(out_result, __func__, "out_result", err);
     if (status == TN_OK)
         status = begin(&p, __func__, intervals, count, options, 1, err);
     if (status == TN_OK && count > 0)
@@ -227,7 +232,7 @@ tn_status tn_plan_check(const tn_plan_interval *intervals, uint32_t count,
     if (status == TN_OK && count > 0)
         status = tni_need(err, __func__, "intervals", intervals, "offsets", offsets, NULL);
     if (status == TN_OK)
-        status = tni_take_options(&said, sizeof said, result, __func__, err);
+        status = tni_take_struct(&said, sizeof said, result, __func__, "result", err);
     problem p = { 0 };
     if (status == TN_OK)
         status = begin(&p, __func__, intervals, count, options, 0, err);

@@ -16,7 +16,7 @@ static tn_status take_options(const tn_runtime_options *given, tn_runtime_option
         return status;
     if ((out->plugin_path_count && !out->plugin_paths) || (out->setting_count && !out->settings))
         return tni_fail(err, TN_E_ARG, "tn_runtime_create: a list is NULL and its count is not 0");
-    return TN_OK;
+    return tni_check_allocator(out->allocator, "tn_runtime_create", err);
 }
 
 static tn_status make_runtime(const tn_runtime_options *options, tn_runtime **out_runtime,

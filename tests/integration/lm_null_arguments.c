@@ -108,6 +108,42 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     tlm_ids_free(tokenizer, out_ids);
 }
 
+static void *give_nothing(void *unused, size_t bytes, size_t alignment_bytes)
+{
+    (void)unused;
+    (void)bytes;
+    (void)alignment_bytes;
+    return NULL;
+}
+
+static void take_nothing(void *unused, void *pointer)
+{
+    (void)unused;
+    (void)pointer;
+}
+
+static void an_allocator_that_lacks_a_call_is_refused(void **state)
+{
+    (void)state;
+    static const tn_allocator lacking[] = { { NULL, NULL, take_nothing },
+                                            { NULL, give_nothing, NULL } };
+    static const char *const names[] = { "allocator->alloc", "allocator->free" };
+    for (int i = 0; i < 2; i++) {
+        tlm_tokenizer_options for_tokenizer = { .size = sizeof for_tokenizer,
+                                                .allocator = &lacking[i] };
+        tlm_context_options for_context = { .size = sizeof for_context, .allocator = &lacking[i] };
+        tlm_tokenizer *new_tokenizer;
+        tlm_sampler *new_sampler;
+        tlm_context *new_context;
+        REFUSED(names[i], tlm_tokenizer_create, model, &for_tokenizer, &new_tokenizer);
+        assert_null(new_tokenizer);
+        REFUSED(names[i], tlm_sampler_create, 4, NULL, &lacking[i], &new_sampler);
+        assert_null(new_sampler);
+        REFUSED(names[i], tlm_context_create, runtime, model, &for_context, &new_context);
+        assert_null(new_context);
+    }
+}
+
 static void every_other_call_does_nothing(void **state)
 {
     (void)state;
@@ -166,6 +202,7 @@ int main(int argc, char **argv)
     model_path = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_with_a_status_names_what_is_null),
+        cmocka_unit_test(an_allocator_that_lacks_a_call_is_refused),
         cmocka_unit_test(every_other_call_does_nothing),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);

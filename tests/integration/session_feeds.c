@@ -84,7 +84,10 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
         { "a value that a node makes", 0, { y, ones, 16 }, "is no input" },
         { "a state", 0, { s, ones, 16 }, "'s' is no input" },
         { "a value of another graph", 0, { foreign, ones, 16 }, "not a value of graph 0" },
-        { "no value", 0, { TN_NO_VALUE, ones, 16 }, "not a value of graph 0" },
+        { "no value",
+          0,
+          { TN_NO_VALUE, ones, 16 },
+          "the value is TN_NO_VALUE: graph 0 has none of" },
     };
     for (size_t i = 0; i < sizeof feeds / sizeof feeds[0]; i++) {
         // The feed before it is fine, and is not taken either.
@@ -109,7 +112,7 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
         { "a value that is no output", 0, y, got, 16, "is no output of graph 0" },
         { "an input that is no output", 0, x, got, 16, "'x' is no output of graph 0" },
         { "a value of another graph", 0, foreign, got, 16, "not a value of graph 0" },
-        { "no value", 0, TN_NO_VALUE, got, 16, "not a value of graph 0" },
+        { "no value", 0, TN_NO_VALUE, got, 16, "the value is TN_NO_VALUE: graph 0 has none of" },
     };
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
         tn_error err = { 0 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
+
 enum { ALIGNMENT = 16, FIRST_CAPACITY = 16 };
 
 static void *default_alloc(void *context, size_t bytes, size_t alignment_bytes)
@@ -27,6 +29,13 @@ static void default_free(void *context, void *pointer)
 tn_allocator tlm_allocator(const tn_allocator *given)
 {
     return given ? *given : (tn_allocator){ NULL, default_alloc, default_free };
+}
+
+tn_status tlm_check_allocator(const tn_allocator *given, const char *what, tn_error *err)
+{
+    return given ? tlm_need(err, what, "allocator->alloc", given->alloc ? given : NULL,
+                            "allocator->free", given->free ? given : NULL, NULL)
+                 : TN_OK;
 }
 
 void *tlm_alloc(const tn_allocator *allocator, size_t count, size_t bytes)

@@ -8,6 +8,9 @@
 // `given`, or the C library's when it is NULL.
 tn_allocator tlm_allocator(const tn_allocator *given);
 
+// TN_E_ARG when one is given that lacks alloc or free. what: the public call.
+tn_status tlm_check_allocator(const tn_allocator *given, const char *what, tn_error *err);
+
 // Zeroed room for count elements; count 0 is asked as 1. NULL: no memory, or the size wraps.
 void *tlm_alloc(const tn_allocator *allocator, size_t count, size_t bytes);
 void tlm_free(const tn_allocator *allocator, void *pointer);

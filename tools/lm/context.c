@@ -130,6 +130,8 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
         *out_context = NULL;
     if (status == TN_OK)
         status = tlm_take_options(&given, sizeof given, options, "context", err);
+    if (status == TN_OK)
+        status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)
         return status;
     tn_allocator allocator = tlm_allocator(given.allocator);

@@ -123,7 +123,8 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
         return status;
     *out_sampler = NULL;
     tlm_sampler_defaults(&given);
-    if (options)
+    status = tlm_check_allocator(allocator, __func__, err);
+    if (status == TN_OK && options)
         status = tlm_take_options(&given, sizeof given, options, "sampler", err);
     if (status != TN_OK)
         return status;

@@ -164,6 +164,8 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
         *out_tokenizer = NULL;
     if (status == TN_OK)
         status = tlm_take_options(&given, sizeof given, options, "tokenizer", err);
+    if (status == TN_OK)
+        status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)
         return status;
     tn_allocator allocator = tlm_allocator(given.allocator);

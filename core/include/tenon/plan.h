@@ -31,8 +31,8 @@ typedef struct tn_plan_interval {
 // All fields but size may be 0 or NULL.
 typedef struct tn_plan_options {
     uint32_t size;            // sizeof
-    uint32_t time_limit_ms;   // of searching beyond the quick ways; 0 = by steps, some ms: the same
-                              // plan on every machine
+    uint32_t time_limit_ms;   // of searching beyond the quick ways, which take what they take; 0 =
+                              // by steps, see tn_plan_intervals
     uint64_t alignment;       // of offsets, a power of two; 0 = 1
     uint64_t capacity;        // a peak of this many bytes is good enough: nothing lower is looked
                               // for; 0 = as low as can be
@@ -51,6 +51,9 @@ typedef struct tn_plan_result {
 
 // Finds an offset for each interval. That the capacity is not reached is no error: the plan is then
 // the best that was found, and its peak says so.
+// With a time limit of 0 the search is counted in steps, not in time, and the plan is the same on
+// every machine. That takes some ms, for 100,000 intervals a second or two. Where there are more
+// than 512 intervals and no capacity is given, such a search stops within 1/128 above the bound.
 //   intervals     count of them; in any order
 //   options       NULL = defaults
 //   out_offsets   uint64_t[count], in bytes from the start of the memory; undefined after an error

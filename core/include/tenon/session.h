@@ -1,10 +1,10 @@
 // session.h: graphs compiled for a set of devices, ready to run again and again.
 //
 // A session takes one or more finished graphs that belong together: variants of one model for
-// several batch sizes, say. They share states of the same name, weights with the same bytes, and
-// one arena per device, sized for the largest. When tn_session_create returns, every program is
-// compiled and bound; tn_session_run then allocates nothing, builds nothing and plans nothing.
-// Further graphs, smaller ones, can be added later: they run inside the same arenas.
+// several batch sizes, say. They share states of the same name, weights at the same address and of
+// the same size, and one arena per device, sized for the largest. When tn_session_create returns,
+// every program is compiled and bound; tn_session_run then allocates nothing, builds nothing and
+// plans nothing. Further graphs, smaller ones, can be added later: they run inside the same arenas.
 //
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
 // what only it uses may go after tn_session_drop.
@@ -69,15 +69,17 @@ typedef struct tn_feed {
 } tn_feed;
 
 // Runs the graph of that number once and returns when it is done. feeds: inputs that are not fed
-// keep the bytes of their last run; those never fed are zero. Errors: TN_E_ARG; TN_E_DATA an index
-// or length outside its range; TN_E_DEVICE_LOST and others of the device: states are then undefined
-// until tn_session_reset or tn_session_restore. Since 0.1
+// keep the bytes of their last run; those never fed are zero. Errors: TN_E_ARG no such graph, or a
+// feed that does not fit: nothing is run, nothing changes, and outputs of the run before can still
+// be read; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of the
+// device: states are then undefined until tn_session_reset or tn_session_restore. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
 
 // Copies `bytes` from the start of an output of the last run, contiguous. Errors: TN_E_ARG, also
-// when that graph was not the one that ran last, or its run failed. Since 0.1
+// when that graph was not the one that ran last, or its run failed; a run that was refused with
+// TN_E_ARG was none. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output,
                                               void *to, uint64_t bytes, tn_error *err);
 
@@ -166,7 +168,8 @@ TN_API uint32_t tn_session_device_count(const tn_session *session);
 TN_API uint32_t tn_session_graph_count(const tn_session *session);
 
 // What the memory of one device is for. The arena serves all graphs of the session: its peak and
-// what belongs to it are those of the graph that needs the most.
+// what belongs to it are those of the graph given at creation that needs the most, also after that
+// graph, or every graph, was dropped: the arena stays.
 typedef struct tn_device_memory {
     uint32_t size;                   // sizeof, set by the caller
     uint32_t reserved;               // 0
@@ -195,7 +198,7 @@ typedef struct tn_graph_memory {
                                   // out; else 0
     uint32_t step_count;          // of the graph, on all devices
     uint32_t peak_step;           // the first at which as many bytes are live as at no other
-    const char *peak_name;        // of the last node of that step, lent
+    const char *peak_name;        // of the last node of that step, lent until the graph is dropped
     uint64_t peak_bytes;          // these five as in tn_device_memory
     uint64_t lower_bound_bytes;
     uint64_t unshared_bytes;
@@ -214,9 +217,9 @@ enum {
     TN_PLANNED_SCRATCH = 2,   // room that the device asked for one step
 };
 
-// Bytes in the arena, lent for the time of the call that brings it; names live with the session. A
-// value made in place of another has no bytes of its own: those count once, for the value that they
-// were taken for, and up to the last step of whatever followed it in place.
+// Bytes in the arena, lent for the time of the call that brings it; names until the graph is
+// dropped. A value made in place of another has no bytes of its own: those count once, for the
+// value that they were taken for, and up to the last step of whatever followed it in place.
 typedef struct tn_planned_value {
     uint32_t size;             // sizeof, as libtenon has it
     uint32_t kind;             // TN_PLANNED_…

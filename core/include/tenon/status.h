@@ -8,7 +8,8 @@
 // A call that returns a tn_status answers TN_E_ARG for a pointer that is NULL, and names it, unless
 // the call says what NULL means; err may always be NULL, and so may an array of which 0 elements
 // count. Every other call takes NULL for any pointer: it then does nothing, and answers what it
-// answers when nothing is found (NULL, 0, "", TN_NO_VALUE).
+// answers when nothing is found (NULL, 0, "", TN_NO_VALUE). So it is with the size of a struct that
+// begins with one and was not set: TN_E_ARG of a call with a status, nothing filled by the others.
 //
 // Threads: a tn_error belongs to the caller; two threads use two.
 #ifndef TENON_STATUS_H
@@ -75,8 +76,9 @@ TN_API tn_status tn_error_set(tn_error *err, tn_status status, const char *text)
 TN_API const char *tn_version(void);
 
 // Where libtenon takes its memory from. Both calls may come from any thread. alloc answers NULL
-// when there is none; alignment_bytes is a power of two. free takes NULL. The struct is copied;
-// context must outlive what was made with it.
+// when there is none; alignment_bytes is a power of two. free takes NULL. Both are needed: calls
+// that take an allocator answer TN_E_ARG where one is NULL. The struct is copied; context must
+// outlive what was made with it.
 typedef struct tn_allocator {
     void *context;
     void *(*alloc)(void *context, size_t bytes, size_t alignment_bytes);
