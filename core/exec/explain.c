@@ -7,6 +7,11 @@
 
 enum { MAX_REASONS = 8 };   // shown of one device
 
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 // Why a segment begins where it does: what the device before said of its first node.
 static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_sink *sink)
 {
@@ -32,7 +37,7 @@ static void say_segment(const tn_session *session, const tni_schedule *schedule,
     double cost_ns = 0;
     for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
         cost_ns += schedule->units[u]->cost_ns;
-    tni_say(sink, "  segment %u on %s: units %u to %u, %.3f ms\n", index,
+    tni_say(sink, "  segment %u on %s: steps %u to %u, %.3f ms\n", index,
             session->lanes[segment->place].device->name, segment->first_unit,
             segment->first_unit + segment->unit_count - 1, cost_ns / 1e6);
     say_reason(schedule, index, sink);
@@ -77,8 +82,9 @@ static void say_device(const tn_session *session, const tni_schedule *schedule, 
         }
     for (uint32_t n = 0; n < schedule->graph->node_count; n++)
         nodes += schedule->places[n] == place;
-    tni_say(sink, "  %s: %u claims, %.3f ms together; gets %u nodes\n",
-            session->lanes[place].device->name, claims, offered_ns / 1e6, nodes);
+    tni_say(sink, "  %s: %u claim%s, %.3f ms together; gets %u node%s\n",
+            session->lanes[place].device->name, claims, plural(claims), offered_ns / 1e6, nodes,
+            plural(nodes));
     say_refusals(schedule, place, sink);
 }
 
@@ -115,8 +121,8 @@ static void say_decomposed_like(const tn_session *session, const tni_schedule *s
     for (uint32_t m = 0; m < made->node_count; m++)
         steps += made->nodes[m].origin == first;
     const char *op = tni_op_find(given->nodes[first].op)->name;
-    tni_say(sink, "  decomposed %u %s, '%s' into %u nodes: ", alike, op, given->nodes[first].name,
-            steps);
+    tni_say(sink, "  decomposed %u %s, '%s' into %u node%s: ", alike, op, given->nodes[first].name,
+            steps, plural(steps));
     if (why)
         tni_say(sink, "%s refused it: %s\n", session->lanes[why->place].device->name, why->reason);
     else
@@ -143,10 +149,10 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
                     tni_value_text(&graph->values[v], text, sizeof text));
             break;
         }
-    tni_say(sink, ": %u nodes, %u %s, %u %s, %.3f ms by the cost model\n", graph->node_count,
-            schedule->segment_count, schedule->segment_count == 1 ? "segment" : "segments",
-            schedule->transfer_count, schedule->transfer_count == 1 ? "copy" : "copies",
-            schedule->cost_ns / 1e6);
+    tni_say(sink, ": %u node%s, %u segment%s, %u %s, %.3f ms by the cost model\n",
+            graph->node_count, plural(graph->node_count), schedule->segment_count,
+            plural(schedule->segment_count), schedule->transfer_count,
+            schedule->transfer_count == 1 ? "copy" : "copies", schedule->cost_ns / 1e6);
     say_decomposed(session, schedule, sink);
     for (uint32_t place = 0; place < session->lane_count; place++)
         say_device(session, schedule, place, sink);
@@ -166,9 +172,10 @@ static void say_memory(const tn_session *session, uint32_t place, const tn_sink 
         }
     tni_say(sink,
             "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
-            "), %u states of %" PRIu64 " bytes together\n",
+            "), %u state%s of %" PRIu64 " bytes%s\n",
             lane->device->name, lane->arena_bytes, lane->plan.bound_bytes,
-            lane->plan.unshared_bytes, states, state_bytes);
+            lane->plan.unshared_bytes, states, plural(states), state_bytes,
+            states > 1 ? " together" : "");
 }
 
 void tn_session_explain(const tn_session *session, const tn_sink *sink)

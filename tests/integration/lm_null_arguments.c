@@ -81,6 +81,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("model", tlm_model_check, NULL, &sink, &count);
     REFUSED("problems", tlm_model_check, model, NULL, &count);
     REFUSED("out_count", tlm_model_check, model, &sink, NULL);
+    REFUSED("problems->write", tlm_model_check, model, &(tn_sink){ 0 }, &count);
     REFUSED("tokenizer", tlm_stream_create, NULL, 0, &new_stream);
     REFUSED("out_stream", tlm_stream_create, tokenizer, 0, NULL);
     REFUSED("out_sampler", tlm_sampler_create, 4, NULL, NULL, NULL);

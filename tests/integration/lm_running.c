@@ -100,7 +100,7 @@ static void a_full_context_refuses_more_and_goes_on_after_a_rewind(void **state)
             memcpy(last, logits, bytes);
             int32_t more = 1;
             assert_int_equal(tlm_eval(context, &more, 1, &logits, &err), TN_E_DATA);
-            assert_non_null(strstr(err.text, "1 tokens do not fit after the 24 there are"));
+            assert_non_null(strstr(err.text, "1 token does not fit after the 24 there are"));
             assert_int_equal(tlm_context_position(context), CAPACITY);
             need(tlm_context_rewind(context, BACK, &err), &err);
             for (int32_t i = BACK; i < CAPACITY; i++)

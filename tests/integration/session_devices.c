@@ -125,7 +125,7 @@ static void segments_on_two_devices_give_the_bits_of_one(void **state)
             tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
                                               (const char *[]){ "partial0", "cpu0", NULL });
             const char *text = rig_explain(session);
-            bool is_split = strstr(text, " on partial0: units") && strstr(text, " on cpu0: units");
+            bool is_split = strstr(text, " on partial0: steps") && strstr(text, " on cpu0: steps");
             if (is_split != cases[i].is_split)
                 fail_msg("%s: %s", cases[i].refuse, text);
             if (is_split) {

@@ -345,7 +345,7 @@ static void states_of_a_graph_that_is_added_are_those_that_are_there(void **stat
     rig_run(session, number, same, NULL);
     rig_read(session, number, same, "out", got, sizeof got);
     assert_memory_equal(got, ((float[]){ -1, -2, -3, -4 }), sizeof got);
-    assert_non_null(strstr(rig_explain(session), "1 states of 48 bytes together"));
+    assert_non_null(strstr(rig_explain(session), "1 state of 48 bytes\n"));
     tn_session_destroy(session);
     tn_graph_destroy(same);
     tn_runtime_destroy(runtime);

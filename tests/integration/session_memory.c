@@ -118,8 +118,8 @@ static void the_plan_is_told_in_words(void **state)
                                       (const char *[]){ "cpu0", NULL });
     const char *text = rig_explain(session);
     static const char *const parts[] = { "graph 0, x F32 {4}: 2 nodes, 1 segment, 0 copies",
-                                         "segment 0 on cpu0: units 0 to 1", "cpu0: arena of ",
-                                         "1 states of 16 bytes together" };
+                                         "segment 0 on cpu0: steps 0 to 1", "cpu0: arena of ",
+                                         "1 state of 16 bytes\n" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!strstr(text, parts[i]))
             fail_msg("\"%s\" does not say \"%s\"", text, parts[i]);

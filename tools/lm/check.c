@@ -35,6 +35,8 @@ tn_status tlm_model_check(const tn_model *model, const tn_sink *sink, uint32_t *
 {
     tn_status status = tlm_need(err, __func__, "model", model, "problems", sink, "out_count",
                                 out_count, NULL);
+    if (status == TN_OK)
+        status = tlm_need(err, __func__, "problems->write", sink->write ? sink : NULL, NULL);
     if (out_count)
         *out_count = 0;
     if (status != TN_OK)

@@ -213,9 +213,9 @@ static tn_status check_ids(const tlm_context *c, const int32_t *ids, uint32_t co
         return tlm_fail(err, TN_E_ARG, "eval: no ids were given");
     if (count > c->capacity - c->position)
         return tlm_fail(err, TN_E_DATA,
-                        "eval: %" PRIu32 " tokens do not fit after the %" PRIu32
+                        "eval: %" PRIu32 " %s not fit after the %" PRIu32
                         " there are: the context has room for %" PRIu32,
-                        count, c->position, c->capacity);
+                        count, count == 1 ? "token does" : "tokens do", c->position, c->capacity);
     for (uint32_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= c->hparams.vocabulary)
             return tlm_fail(err, TN_E_DATA,
