@@ -26,7 +26,7 @@ make_long() { patch_key llama.context_length $((2**30)) long.gguf; }
     run --separate-stderr tenon run austen --tokens 0 -n 3 --ctx 1 --greedy --json
     [ "$status" -eq 0 ]
     [ "$(json 'o["finish_reason"], len(o["tokens"])')" = "('context', 1)" ]
-    [[ $stderr == *"the context of 1 tokens is full: --ctx takes more"* ]]
+    [[ $stderr == *"the context of 1 token is full: --ctx takes more"* ]]
     fails_with 2 "the prompt has 2 tokens, the context holds 1: use --ctx 2 or more" tenon run austen --tokens 0,1 --ctx 1 -n 1
     fails_with 2 "100000000 tokens asked, but the model is made for at most 256" tenon run austen --tokens 0 --ctx 100000000
     fails_with 2 "from 0 to 1073741824" tenon run austen --tokens 0 --ctx 100000000000000000000

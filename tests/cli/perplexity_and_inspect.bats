@@ -35,6 +35,8 @@ near() { python3 -c 'import sys; a,b,c=map(float,sys.argv[1:]); sys.exit(abs(a-b
 
 @test "what cannot be measured is told" {
     fails_with 6 "No such file" tenon perplexity austen missing.txt
+    fails_with 2 "FILE is an empty word" tenon perplexity austen ''
+    fails_with 2 "MODEL is an empty word" tenon perplexity '' missing.txt
     : >empty
     fails_with 2 "has 1 token," tenon perplexity austen empty
     fails_with 2 "takes MODEL FILE" tenon perplexity austen

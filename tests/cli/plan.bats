@@ -8,13 +8,15 @@ HEADER=id,lower,upper,size
 # rows TEXT…: a line each below the header, into f.csv.
 rows() { printf '%s\n' "$HEADER" "$@" >f.csv; }
 
-# right FILE [ALIGN]: the JSON in $output against FILE, by the times of the file and pair by pair.
+# right FILE [ALIGN [checked]]: the JSON in $output against FILE, by the times of the file and pair by pair.
 right() {
     python3 - "$output" "$@" <<'PY'
 import csv, json, sys
 o, align = json.loads(sys.argv[1]), int((sys.argv[3:] or [1])[0])
 rows = [[int(row[c]) for c in ("lower", "upper", "size")] for row in csv.DictReader(open(sys.argv[2], newline=""))]
-assert list(o) == ["schema_version", "peak", "lower_bound", "proved_optimal", "time_ms", "offsets"], list(o)
+checked = ["checked"] if len(sys.argv) > 4 else []
+assert list(o) == ["schema_version", "peak", "lower_bound", "proved_optimal", "time_ms", "offsets"] + checked, list(o)
+assert o.get("checked", True) is True
 assert o["schema_version"] == 1 and o["time_ms"] >= 0
 at = o["offsets"]
 up = lambda size: -(-size // align) * align
@@ -44,11 +46,11 @@ PY
 }
 
 @test "intervals: each has its offset, in the order of the file and of any columns" {
-    for order in id,lower,upper,size size,id,upper,lower; do
+    for order in id,lower,upper,size size,id,upper,lower upper,lower,size; do
         random_rows 1 250 "$order"
         run --separate-stderr tenon plan --intervals f.csv --json --check
         [ "$status" -eq 0 ] && [ -z "$stderr" ]
-        right f.csv
+        right f.csv 1 checked
     done
     run --separate-stderr tenon plan --intervals f.csv --json --align 256 --time-limit 0
     [ "$status" -eq 0 ]
@@ -73,7 +75,10 @@ PY
     [ "$status" -eq 0 ]
     [[ $output == *"intervals      3"*"peak           96 bytes, proved optimal"*"lower bound    96 bytes"*"without reuse  160 bytes"*"checked "* ]]
     run --separate-stderr tenon plan --intervals f.csv
-    [[ $output != *checked* ]]
+    [[ $output != *checked* && $output == *"(the peak is 1.0000 of it)"*"offsets        with --json"* ]]
+    rows
+    run --separate-stderr tenon plan --intervals f.csv
+    [[ $output == *"lower bound    0 bytes"* && $output != *"of it"* ]]
 }
 
 @test "intervals: a capacity that is not reached is 5, with the best plan" {
@@ -82,9 +87,21 @@ PY
     [ "$status" -eq 5 ]
     right f.csv
     [[ $stderr == *"capacity of 127 bytes"*"the best peak is 128, the lower bound 128; there is none" ]]
-    run --separate-stderr tenon plan --intervals f.csv --json --capacity 128
-    [ "$status" -eq 0 ] && [ -z "$stderr" ]
-    right f.csv
+    for capacity in 128 9223372036854775807; do
+        run --separate-stderr tenon plan --intervals f.csv --json --capacity $capacity
+        [ "$status" -eq 0 ] && [ -z "$stderr" ]
+        right f.csv
+    done
+}
+
+@test "intervals: what may find a better plan is told by whether there was a time limit" {
+    python3 "$BATS_TEST_DIRNAME/../bench/planted.py" pinwheel 2000 1 >f.csv
+    run --separate-stderr tenon plan --intervals f.csv --json --capacity $((1 << 20)) --time-limit 0
+    [ "$status" -eq 5 ]
+    [[ $stderr == *"the lower bound 1048576; a --time-limit above 0 may find one" ]]
+    run --separate-stderr tenon plan --intervals f.csv --json --capacity $((1 << 20)) --time-limit 1
+    [ "$status" -eq 5 ]
+    [[ $stderr == *"the lower bound 1048576; a longer --time-limit may find one" ]]
 }
 
 @test "intervals: what is wrong is told with its line, and what would be right" {
@@ -102,12 +119,23 @@ PY
     fails "f.csv:2: 5 fields, 4 are expected" a,0,1,1,1
     printf '%s\na,0,1\0,1\n' "$HEADER" >f.csv
     fails_with 6 "f.csv:2: a byte that is 0" tenon plan --intervals f.csv
+    fails "f.csv:2: 1 field, 4 are expected: as many as there are columns" a
+    fails "f.csv:2: size '\"1\"' is no whole number from 0 to 9223372036854775807; quotes are not understood" 'a,0,1,"1"'
+    fails "f.csv:2: lower 'b\"' is no whole number from -9223372036854775808 to 9223372036854775807; quotes are" '"a,b",0,1,1'
+    printf '"lower","upper","size"\n0,1,1\n' >f.csv
+    fails_with 6 "f.csv:1: '\"lower\"' is no column; the first line names lower, upper, size and, if wanted, id; quotes are not understood" \
+        tenon plan --intervals f.csv
+    echo lower,upper,Size >f.csv
+    fails_with 6 "f.csv:1: 'Size' is no column" tenon plan --intervals f.csv
+    echo lower,upper,size,kind >f.csv
+    fails_with 6 "f.csv:1: 'kind' is no column" tenon plan --intervals f.csv
     : >f.csv
-    fails_with 6 "f.csv:1: the file is empty; a line 'id,lower,upper,size' and" tenon plan --intervals f.csv
+    fails_with 6 "f.csv:1: the file is empty; a line 'lower,upper,size' and" tenon plan --intervals f.csv
     echo a,0,1,1 >f.csv
-    fails_with 6 "f.csv:1: 'a' is no column; the first line names id, lower, upper and size" tenon plan --intervals f.csv
-    echo lower,upper,size >f.csv
-    fails_with 6 "f.csv:1: the column 'id' is missing" tenon plan --intervals f.csv
+    fails_with 6 "f.csv:1: 'a' is no column; the first line names lower, upper, size and, if wanted, id" tenon plan --intervals f.csv
+    echo id,lower,upper >f.csv
+    fails_with 6 "f.csv:1: the column 'size' is missing; the first line names lower, upper, size and, if wanted, id" \
+        tenon plan --intervals f.csv
     echo id,lower,upper,size,size >f.csv
     fails_with 6 "f.csv:1: the column 'size' is there twice" tenon plan --intervals f.csv
     fails_with 6 "missing.csv: No such file or directory" tenon plan --intervals missing.csv
@@ -162,10 +190,52 @@ PY
     [ "$(json 'o["batch_tokens"], o["context_tokens"], o["devices"][0]["state_bytes"]')" = "(64, 64, 262144)" ]
 }
 
-@test "a model: in words" {
-    run --separate-stderr tenon plan austen --check
+# The same count as run has, and nothing of the model left out: planned_of OPTION…
+planned_of() {
+    run --separate-stderr tenon run austen Bath -n 1 --greedy --json "$@"
+    json 'o["memory"]["planned_bytes"], o["memory"]["mapped_bytes"]'
+}
+
+@test "a model: what is needed is counted as run counts it, mapped or not" {
+    file=$(stat -Lc %s "$(dirname "$(dirname "$TENON")")/share/tenon/models/austen.gguf")
+    planned=$(planned_of --device cpu0)
+    run --separate-stderr tenon plan austen --json --device cpu0
+    [ "$(json 'o["needed_bytes"], o["mapped_bytes"]')" = "$planned" ]
+    [ "$(json 'o["needed_bytes"] == o["devices"][0]["needed_bytes"]')" = True ]
+    mapped=$(json 'o["devices"][0]["weight_mapped_bytes"]')
+    [ "$mapped" -gt 3000000 ]
+    planned=$(planned_of --device cpu0 --no-mmap)
+    run --separate-stderr tenon plan austen --json --device cpu0 --no-mmap
+    [ "$(json 'o["needed_bytes"], o["mapped_bytes"]')" = "$planned" ]
+    [ "$(json 'o["devices"][0]["weight_mapped_bytes"], o["devices"][0]["weight_copied_bytes"]')" = "(0, $mapped)" ]
+    # Behind the weights, what else is in the file.
+    [ "$(json 'o["needed_bytes"] - o["devices"][0]["needed_bytes"]')" = $((file - mapped)) ]
+}
+
+@test "a model: a batch that is cut to the context is told" {
+    run --separate-stderr tenon plan austen --batch 300 --json
+    [ "$status" -eq 0 ] && [ "$(json 'o["batch_tokens"]')" = 256 ]
+    [[ $stderr == "tenon: --batch 300 is planned as 256: there are no more in a context of 256 tokens" ]]
+    run --separate-stderr tenon plan austen --batch 512 --ctx 8
+    [[ $stderr == "tenon: --batch 512 is planned as 8: there are no more in a context of 8 tokens" ]]
+    run --separate-stderr tenon plan austen --batch 8 --ctx 8
+    [ -z "$stderr" ]
+}
+
+@test "a model: in words, a device on which nothing runs, and one of each" {
+    run --separate-stderr tenon plan austen --ctx 1 -t 1 --set plugin.cpu.devices=2
     [ "$status" -eq 0 ]
-    [[ $output == "austen: llama, a context of 256 tokens, 256 at once"*"cpu0, bytes"*"lower bound"*"capacity"*"live at the peak on cpu0: 256 tokens, step "*"scratch of "*"checked: "* ]]
+    [[ $output == "austen: llama, a context of 1 token, 1 at once, 1 thread"*"live at the peak on cpu0: 1 token, step"* ]]
+    [ "$(grep cpu1 <<<"$output")" = "cpu1: nothing runs here" ]
+    run --separate-stderr tenon plan austen --ctx 1 -t 1 --set plugin.cpu.devices=2 --json
+    [ "$(json 'o["threads"], len(o["devices"])')" = "(1, 2)" ]
+}
+
+@test "a model: in words" {
+    run --separate-stderr tenon plan austen --check -t 2
+    [ "$status" -eq 0 ]
+    [[ $output =~ needed\ +[0-9]{7}\ +2\.[0-9]\ MiB ]]
+    [[ $output == "austen: llama, a context of 256 tokens, 256 at once, 2 threads"*"cpu0, bytes"*"lower bound"*"capacity"*"live at the peak on cpu0: 256 tokens, step "*"scratch of "*"checked: "* ]]
 }
 
 @test "plan: what does not go together, or is not there, is told" {
@@ -174,6 +244,10 @@ PY
     fails_with 2 "'austen' and --intervals are given, take one" tenon plan austen --intervals f.csv
     fails_with 2 "--capacity, --time-limit and --align are of --intervals" tenon plan austen --align 64
     fails_with 2 "--batch is of a model, not of --intervals" tenon plan --intervals f.csv --batch 1
+    fails_with 2 "plan: -t is of a model, not of --intervals" tenon plan -t 2 --intervals f.csv
+    fails_with 2 "plan: --threads is of a model, not of --intervals" tenon plan --intervals f.csv --threads=2
+    fails_with 2 "MODEL is an empty word: a model is the path of a GGUF file, or 'austen'" tenon plan ''
+    fails_with 2 "a whole number from 1 to 9223372036854775807 is" tenon plan --intervals f.csv --capacity 9223372036854775808
     fails_with 2 "--plugin is of a model" tenon plan --intervals f.csv --plugin x
     fails_with 2 "--align '3': a power of two is expected" tenon plan --intervals f.csv --align 3
     fails_with 2 "--intervals names no file" tenon plan --intervals ""

@@ -27,6 +27,7 @@ int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2,
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_status(const tn_error *err);   // the message of an error, the exit code of its status
 int cli_fail_model(const char *model, const tn_error *err);   // with the file's name in front
+const char *cli_plural(uint64_t count);                       // "s", but "" for 1
 int cli_end_output(void);   // CLI_OK, or a line when stdout could not be written
 
 // ----------------------------------------------------------------------------------------- options
@@ -50,7 +51,7 @@ typedef struct cli_option {
     cli_kind kind;
     const char *argument;   // for the help, NULL for a flag
     size_t offset;          // of its field in the struct to fill
-    double least, most;     // of numbers
+    double least, most;     // of numbers; 0x1p63 stands for what is just below it
     const char *help;       // {} in that of a number stands for its default
 } cli_option;
 

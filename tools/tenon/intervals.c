@@ -22,6 +22,7 @@ typedef struct reader {
     span rest;            // of the file
     size_t line;          // counted from 1
     int order[COLUMNS];   // which column each field is
+    int columns;          // that the first line names
     uint64_t sum;         // of sizes
     size_t room;
     cli_intervals out;
@@ -108,37 +109,45 @@ static bool read_whole(span text, int64_t *out)
     return true;
 }
 
+// Behind what is wrong with a line that has some.
+static const char *about_quotes(span line)
+{
+    return memchr(line.at, '"', (size_t)(line.end - line.at)) ? "; quotes are not understood" : "";
+}
+
 // -------------------------------------------------------------------------------------------- rows
 
 static tn_status read_header(reader *r)
 {
     bool is_there[COLUMNS] = { false };
-    span line, field;
-    int count = 0;
+    span line, rest, field;
     if (!next_line(r, &line)) {
         r->line = 1;
-        return fail(r, "the file is empty; a line 'id,lower,upper,size' and a line for each "
+        return fail(r, "the file is empty; a line 'lower,upper,size' and a line for each "
                        "interval are expected");
     }
-    while (next(&line, ',', &field)) {
+    rest = line;
+    while (next(&rest, ',', &field)) {
         int column = 0;
         size_t length = (size_t)(field.end - field.at);
         while (column < COLUMNS && (strlen(column_names[column]) != length ||
                                     memcmp(column_names[column], field.at, length) != 0))
             column++;
         if (column == COLUMNS)
-            return fail(r, "'%.*s' is no column; the first line names id, lower, upper and size",
-                        shown(field), field.at);
+            return fail(r,
+                        "'%.*s' is no column; the first line names lower, upper, size and, if "
+                        "wanted, id%s",
+                        shown(field), field.at, about_quotes(line));
         if (is_there[column])
             return fail(r, "the column '%s' is there twice", column_names[column]);
         is_there[column] = true;
-        r->order[count++] = column;
+        r->order[r->columns++] = column;
     }
-    for (int column = 0; column < COLUMNS; column++)
+    for (int column = 0; column < ID; column++)
         if (!is_there[column])
             return fail(r,
-                        "the column '%s' is missing; the first line names id, lower, upper and "
-                        "size",
+                        "the column '%s' is missing; the first line names lower, upper, size and, "
+                        "if wanted, id",
                         column_names[column]);
     return TN_OK;
 }
@@ -149,14 +158,16 @@ static tn_status read_row(reader *r, span line, tn_plan_interval *out)
     span field, rest = line;
     int count = 0;
     for (; next(&rest, ',', &field); count++) {
-        int column = count < COLUMNS ? r->order[count] : ID;
+        int column = count < r->columns ? r->order[count] : ID;
         if (column != ID && !read_whole(field, &numbers[column]))
-            return fail(r, "%s '%.*s' is no whole number from %s to %" PRId64, column_names[column],
-                        shown(field), field.at, column == SIZE ? "0" : "-9223372036854775808",
-                        INT64_MAX);
+            return fail(r, "%s '%.*s' is no whole number from %s to %" PRId64 "%s",
+                        column_names[column], shown(field), field.at,
+                        column == SIZE ? "0" : "-9223372036854775808", INT64_MAX,
+                        about_quotes(line));
     }
-    if (count != COLUMNS)
-        return fail(r, "%d fields, %d are expected: as many as there are columns", count, COLUMNS);
+    if (count != r->columns)
+        return fail(r, "%d field%s, %d are expected: as many as there are columns%s", count,
+                    count == 1 ? "" : "s", r->columns, about_quotes(line));
     if (numbers[SIZE] < 0)
         return fail(r, "size %" PRId64 " is below 0", numbers[SIZE]);
     if (numbers[LOWER] >= numbers[UPPER])
@@ -196,7 +207,7 @@ static tn_status check_bytes(reader *r, const char *text, size_t bytes)
     r->line = 1;
     for (const char *at = text; (at = memchr(at, '\n', (size_t)(zero - at))); at++)
         r->line++;
-    return fail(r, "a byte that is 0: the file is no text; lines of id, lower, upper and size are "
+    return fail(r, "a byte that is 0: the file is no text; lines of lower, upper and size are "
                    "expected");
 }
 

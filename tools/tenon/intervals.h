@@ -1,12 +1,12 @@
 // intervals.h: files of intervals, as `tenon plan --intervals` takes them.
 //
-//   id,lower,upper,size        the columns, in any order, each once
+//   id,lower,upper,size        the columns, in any order, each once; id may be absent
 //   b1,0,3,1024                live in [0, 3), 1,024 bytes
 //   b2,-2,1,64
 //
 // id is any text without a comma and is not looked at; lower < upper are whole numbers that fit
 // into 64 bits, size is one from 0 on, and the sizes together are below 2^63. Blanks around a
-// field, empty lines, CRLF and a byte order mark are passed over.
+// field, empty lines, CRLF and a byte order mark are passed over. Quotes are not understood.
 #ifndef CLI_INTERVALS_H
 #define CLI_INTERVALS_H
 

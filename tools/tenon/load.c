@@ -75,12 +75,23 @@ int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count, const
     return cli_check_model(loaded->model);
 }
 
+static tn_model_info describe(const cli_loaded *loaded)
+{
+    tn_model_info info = { .size = sizeof info };
+    tn_model_describe(loaded->model, &info);
+    return info;
+}
+
+bool cli_is_in_memory(const cli_loaded *loaded)
+{
+    return !describe(loaded).is_mapped;
+}
+
 void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped)
 {
     tn_memory_report memory = { .size = sizeof memory };
-    tn_model_info info = { .size = sizeof info };
+    const tn_model_info info = describe(loaded);
     tlm_context_memory(loaded->context, &memory);
-    tn_model_describe(loaded->model, &info);
     *out_planned = memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes +
                    (info.is_mapped ? 0 : info.file_bytes);
     *out_mapped = info.is_mapped ? memory.weight_mapped_bytes : 0;

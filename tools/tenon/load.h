@@ -80,8 +80,10 @@ int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
              const float **out_logits);
 
 // Bytes of weights read in place from mapped files, and bytes of memory planned for the rest: a
-// file that was read into memory is part of it.
+// file that was read into memory (cli_is_in_memory) is part of it.
 void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped);
+
+bool cli_is_in_memory(const cli_loaded *loaded);
 
 void cli_unload(cli_loaded *loaded);   // also half loaded, or zeroed
 

@@ -71,6 +71,11 @@ int cli_fail_model(const char *model, const tn_error *err)
                                     : cli_fail_status(err);
 }
 
+const char *cli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 int cli_end_output(void)
 {
     static bool is_told;   // one line, however often it is asked

@@ -1,6 +1,7 @@
 // options.c: one table of options gives the parser and the help.
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,8 @@ static bool read_number(const cli_option *option, const char *text, bool by_lett
         return true;
     char range[80];
     if (option->kind == CLI_NUMBER)
-        snprintf(range, sizeof range, "a whole number from %.0f to %.0f", option->least,
-                 option->most);
+        snprintf(range, sizeof range, "a whole number from %.0f to %" PRId64, option->least,
+                 option->most < 0x1p63 ? (int64_t)option->most : INT64_MAX);
     else
         snprintf(range, sizeof range, "a number from %g to %g", option->least, option->most);
     if (by_letter)

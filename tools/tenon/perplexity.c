@@ -92,8 +92,8 @@ static int print(const terms *t, bool as_json)
     if (as_json)
         printf("{\"schema_version\":1,\"tokens\":%u,\"nll\":%.9g}\n", t->count, mean);
     else
-        printf("%u tokens, %.5f nats each (standard error %.5f), perplexity %.4f\n", t->count, mean,
-               deviation, exp(mean));
+        printf("%u token%s, %.5f nats each (standard error %.5f), perplexity %.4f\n", t->count,
+               cli_plural(t->count), mean, deviation, exp(mean));
     return cli_end_output();
 }
 

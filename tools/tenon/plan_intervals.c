@@ -65,7 +65,8 @@ static int check_plan(const tn_plan_options *options, const planned *p)
     return status == TN_OK ? CLI_OK : cli_fail(CLI_CHECK_FAILED, "%s", err.text);
 }
 
-static void print_json(const planned *p)
+// is_checked: NULL = it was not asked for.
+static void print_json(const planned *p, const bool *is_checked)
 {
     printf("{\"schema_version\":1,\"peak\":%" PRIu64 ",\"lower_bound\":%" PRIu64
            ",\"proved_optimal\":%s,\"time_ms\":%.3f,\"offsets\":[",
@@ -73,7 +74,10 @@ static void print_json(const planned *p)
            p->result.is_proved_optimal ? "true" : "false", p->time_ms);
     for (uint32_t i = 0; i < p->intervals.count; i++)
         printf("%s%" PRIu64, i ? "," : "", p->offsets[i]);
-    puts("]}");
+    fputs("]", stdout);
+    if (is_checked)
+        printf(",\"checked\":%s", *is_checked ? "true" : "false");
+    puts("}");
 }
 
 static void print_text(const planned *p, bool is_checked)
@@ -82,22 +86,27 @@ static void print_text(const planned *p, bool is_checked)
     printf("intervals      %" PRIu32 "\n", p->intervals.count);
     printf("peak           %" PRIu64 " bytes, %s\n", r->peak_bytes,
            r->is_proved_optimal ? "proved optimal" : "not proved optimal");
-    printf("lower bound    %" PRIu64 " bytes (the peak is %.4f of it)\n", r->lower_bound_bytes,
-           r->lower_bound_bytes ? (double)r->peak_bytes / (double)r->lower_bound_bytes : 1.0);
+    printf("lower bound    %" PRIu64 " bytes", r->lower_bound_bytes);
+    if (r->lower_bound_bytes)
+        printf(" (the peak is %.4f of it)", (double)r->peak_bytes / (double)r->lower_bound_bytes);
+    putchar('\n');
     printf("without reuse  %" PRIu64 " bytes\n", r->unshared_bytes);
     printf("time           %.3f ms\n", p->time_ms);
+    puts("offsets        with --json, one a row");
     if (is_checked)
         puts("checked        no two that are live at one time share a byte");
 }
 
-static int fail_capacity(const tn_plan_result *r, uint64_t capacity)
+static int fail_capacity(const tn_plan_result *r, const tn_plan_options *options)
 {
-    bool fits_none = r->lower_bound_bytes > capacity || r->is_proved_optimal;
+    bool fits_none = r->lower_bound_bytes > options->capacity || r->is_proved_optimal;
     return cli_fail(CLI_MEMORY,
                     "no plan within the capacity of %" PRIu64 " bytes was found: the best peak is "
                     "%" PRIu64 ", the lower bound %" PRIu64 "; %s",
-                    capacity, r->peak_bytes, r->lower_bound_bytes,
-                    fits_none ? "there is none" : "a longer --time-limit may find one");
+                    options->capacity, r->peak_bytes, r->lower_bound_bytes,
+                    fits_none                ? "there is none"
+                    : options->time_limit_ms ? "a longer --time-limit may find one"
+                                             : "a --time-limit above 0 may find one");
 }
 
 static int run(const plan_options *given, planned *p)
@@ -115,12 +124,13 @@ static int run(const plan_options *given, planned *p)
     if (code != CLI_OK)
         return code;
     code = given->check ? check_plan(&options, p) : CLI_OK;
+    bool is_checked = given->check && code == CLI_OK;
     if (given->json)
-        print_json(p);
+        print_json(p, given->check ? &is_checked : NULL);
     else
-        print_text(p, given->check && code == CLI_OK);
+        print_text(p, is_checked);
     if (code == CLI_OK && options.capacity && p->result.peak_bytes > options.capacity)
-        code = fail_capacity(&p->result, options.capacity);
+        code = fail_capacity(&p->result, &options);
     int ended = cli_end_output();
     return code == CLI_OK ? ended : code;
 }

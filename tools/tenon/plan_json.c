@@ -19,8 +19,7 @@ static json_t *device_of(const tn_device_memory *m)
                      integer(m->in_place_saved_bytes), "packing_saved_bytes",
                      integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
                      "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
-                     integer(m->weight_copied_bytes), "needed_bytes",
-                     integer(m->peak_bytes + m->state_bytes + m->weight_copied_bytes));
+                     integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)));
 }
 
 static json_t *plan_of(const char *device, const tn_graph_memory *m)
@@ -74,11 +73,12 @@ static json_t *live_of(const plan_report *r)
 
 int plan_print_json(const plan_report *r)
 {
-    json_t *root = json_pack("{si so ss si si sb so so}", "schema_version", 1, "devices",
-                             devices_of(r), "architecture", r->info.architecture, "context_tokens",
-                             (int)r->info.context_tokens, "batch_tokens",
-                             (int)r->tokens[r->graph_count - 1], "checked", r->is_checked, "graphs",
-                             graphs_of(r), "live_at_peak", live_of(r));
+    json_t *root = json_pack(
+        "{si so so so ss si si si sb so so}", "schema_version", 1, "devices", devices_of(r),
+        "needed_bytes", integer(r->needed_bytes), "mapped_bytes", integer(r->mapped_bytes),
+        "architecture", r->info.architecture, "context_tokens", (int)r->info.context_tokens,
+        "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads", (int)r->threads, "checked",
+        r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r));
     int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);
     putchar('\n');

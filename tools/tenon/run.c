@@ -125,13 +125,14 @@ static int check_prompt(const run_state *state)
         return cli_fail(CLI_USAGE,
                         "run: the prompt is empty, and this model adds no token to begin with");
     if (state->prompt_count > info.model_context_tokens)
-        return cli_fail(CLI_USAGE, "run: the prompt has %u tokens, the model was made for %u",
-                        state->prompt_count, info.model_context_tokens);
+        return cli_fail(CLI_USAGE, "run: the prompt has %u token%s, the model was made for %u",
+                        state->prompt_count, cli_plural(state->prompt_count),
+                        info.model_context_tokens);
     if (state->prompt_count > info.context_tokens)
-        return cli_fail(CLI_USAGE,
-                        "run: the prompt has %u tokens, the context holds %u: use --ctx %u or more",
-                        state->prompt_count, info.context_tokens,
-                        context_wanted(state, info.model_context_tokens));
+        return cli_fail(
+            CLI_USAGE, "run: the prompt has %u token%s, the context holds %u: use --ctx %u or more",
+            state->prompt_count, cli_plural(state->prompt_count), info.context_tokens,
+            context_wanted(state, info.model_context_tokens));
     return CLI_OK;
 }
 
@@ -320,7 +321,8 @@ static int generate(run_state *state)
                                : is_full            ? "context"
                                                     : "length";
     if (is_full)
-        cli_note("the context of %u tokens is full%s", info.context_tokens,
+        cli_note("the context of %u token%s is full%s", info.context_tokens,
+                 cli_plural(info.context_tokens),
                  info.context_tokens < info.model_context_tokens ? ": --ctx takes more" : "");
     return cli_is_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }

@@ -110,6 +110,9 @@ int cli_open_model(const char *name, uint32_t flags, tn_model **out_model)
 {
     tn_error err = { 0 };
     char path[PATH_BYTES];
+    if (!*name)
+        return cli_fail(CLI_USAGE,
+                        "MODEL is an empty word: a model is the path of a GGUF file, or 'austen'");
     int missing = access(name, F_OK) == 0 ? 0 : errno;
     if (missing && find_embedded(name, path, sizeof path)) {
         name = path;
@@ -198,6 +201,8 @@ int cli_read_stdin(char **out_text, size_t *out_bytes)
 
 int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
 {
+    if (!*path)
+        return cli_fail(CLI_USAGE, "FILE is an empty word");
     FILE *file = fopen(path, "rbe");
     if (!file)
         return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
