@@ -38,6 +38,9 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     clean $CC $CFLAGS "$EXAMPLES/build_and_run.c" $(clean pkg-config --cflags --libs tenon) -o by_pkgconfig
     run -0 clean ./by_pkgconfig
     [[ $output == "y = 1.65"*" -0.26"* ]]
+    clean $CC $CFLAGS "$EXAMPLES/plan_memory.c" $(clean pkg-config --cflags --libs tenon) -o plan_by_pkgconfig
+    run -0 clean ./plan_by_pkgconfig
+    [[ $output == "peak 5120, no plan is below 5120, without reuse 9728"*"cpu0: peak 8192"*"turned: steps 1 to 2, at "*", in place of add.1"* ]]
     clean $CC $CFLAGS "$EXAMPLES/generate.c" $(clean pkg-config --cflags --libs tenon-lm) -o generate_by_pkgconfig
     run -0 clean ./generate_by_pkgconfig "$MODEL" "She was at Bath"
     [[ $output =~ [a-z]+\ [a-z]+ ]]
@@ -100,7 +103,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "no file of the prefix tells where it was built, and every link of a document leads somewhere" {
     run -1 grep -rlF -e "$BUILD" -e "$BATS_FILE_TMPDIR/installed" "$PREFIX/lib/cmake" "$PREFIX/lib/pkgconfig" "$PREFIX/share"
-    for name in LICENSE README.md CHANGELOG.md configuration.md; do [ -s "$PREFIX/share/doc/tenon/$name" ]; done
+    for name in LICENSE README.md CHANGELOG.md configuration.md command.md; do [ -s "$PREFIX/share/doc/tenon/$name" ]; done
     for page in $(find "$PREFIX/share" -name '*.md'); do
         for link in $(grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -v '^http'); do
             [ -e "$(dirname "$page")/$link" ] || { echo "$page links $link" >&2; return 1; }
