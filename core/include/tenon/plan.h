@@ -53,7 +53,8 @@ typedef struct tn_plan_result {
 // the best that was found, and its peak says so.
 // With a time limit of 0 the search is counted in steps, not in time, and the plan is the same on
 // every machine. That takes some ms, for 100,000 intervals a second or two. Where there are more
-// than 512 intervals and no capacity is given, such a search stops within 1/128 above the bound.
+// than 512 intervals and no capacity is given, such a search ends as soon as the peak is within
+// 1/128 above the bound.
 //   intervals     count of them; in any order
 //   options       NULL = defaults
 //   out_offsets   uint64_t[count], in bytes from the start of the memory; undefined after an error
