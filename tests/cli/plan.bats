@@ -95,7 +95,7 @@ PY
 }
 
 @test "intervals: what may find a better plan is told by whether there was a time limit" {
-    python3 "$BATS_TEST_DIRNAME/../bench/planted.py" pinwheel 2000 1 >f.csv
+    python3 "$BATS_TEST_DIRNAME/../support/planted.py" pinwheel 2000 1 >f.csv
     run --separate-stderr tenon plan --intervals f.csv --json --capacity $((1 << 20)) --time-limit 0
     [ "$status" -eq 5 ]
     [[ $stderr == *"the lower bound 1048576; a --time-limit above 0 may find one" ]]

@@ -104,7 +104,7 @@ static void has_the_bits_of_one(const setting *s)
     const char *text = rig_explain(tlm_context_session(context));
     for (int i = 0; i < MOST_DEVICES && s->used[i]; i++) {
         char words[40];
-        snprintf(words, sizeof words, " on %s: units", s->used[i]);
+        snprintf(words, sizeof words, " on %s: steps", s->used[i]);
         if (!strstr(text, words))
             fail_msg("%s: nothing is on %s: %s", s->devices, s->used[i], text);
     }

@@ -105,7 +105,7 @@ static void a_state_goes_to_where_all_that_touches_it_can_run(void **state)
         tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
                                           (const char *[]){ "a", "b", "cpu0", NULL });
         char words[40];
-        snprintf(words, sizeof words, " on %s: units", cases[i].holder);
+        snprintf(words, sizeof words, " on %s: steps", cases[i].holder);
         if (!strstr(rig_explain(session), words))
             fail_msg("%s: %s", cases[i].devices, rig_explain(session));
         compare_with_cpu(runtime, session, graph, (const char *[]){ "x", NULL },
