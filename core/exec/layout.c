@@ -29,6 +29,13 @@ static tni_source source_of(const layout *l, uint32_t storage)
     return tni_storage_source(l->compiled->graph, storage);
 }
 
+static bool is_made_here(const layout *l, uint32_t storage)
+{
+    const tn_graph *graph = l->compiled->graph;
+    uint32_t maker = graph->values[graph->storages[storage].owner].node;
+    return maker != TNP_NONE && l->compiled->schedule.places[maker] == l->place;
+}
+
 // First and last step of every storage on this lane, with what is beside its nodes.
 static void find_lifetimes(layout *l)
 {
@@ -53,7 +60,7 @@ static void find_lifetimes(layout *l)
         tni_lifetime *life = &l->lifetimes[s];
         if (life->first > life->last)
             continue;
-        if (l->is_output[s])
+        if (l->is_output[s] && is_made_here(l, s))   // and read from here
             life->last = last_step;
         if (source_of(l, s) == TNI_INPUT)
             *life = (tni_lifetime){ 0, last_step };
@@ -111,9 +118,7 @@ static void make_intervals(layout *l)
     const tn_graph *graph = l->compiled->graph;
     const tni_schedule *schedule = &l->compiled->schedule;
     for (uint32_t s = 0; s < graph->storage_count; s++) {
-        uint32_t maker = graph->values[graph->storages[s].owner].node;
-        bool is_made_here = maker != TNP_NONE && schedule->places[maker] == l->place;
-        if (needs_bytes(l, s) && !is_made_here)
+        if (needs_bytes(l, s) && !is_made_here(l, s))
             l->interval_of[s] = add_interval(l, l->lifetimes[s].first, l->lifetimes[s].last,
                                              graph->storages[s].bytes);
     }
