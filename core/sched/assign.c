@@ -11,12 +11,6 @@
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
-// A link that nobody measured: 8 GB/s and 10 us, a slow PCI Express slot.
-double tni_transfer_cost_ns(uint64_t bytes)
-{
-    return 10e3 + (double)bytes / 8.0;
-}
-
 typedef struct assigning {
     const tni_assign_request *request;
     const tn_graph *graph;

@@ -15,8 +15,7 @@
 #include "graph/decompose.h"
 #include "graph/graph.h"
 #include "plugin/host.h"
-
-enum { TNI_MAX_PLACES = 64 };   // places are bits of a uint64_t
+#include "sched/problem.h"
 
 // ------------------------------------------------------------------------------------------ slices
 

@@ -11,9 +11,6 @@ static inline uint64_t tni_places_of(const tni_schedule_request *request)
 }
 uint64_t tni_preferred_places(const tni_schedule_request *request);   // decompose.c
 
-// Without a measurement: what moving bytes from one device to another costs.
-double tni_transfer_cost_ns(uint64_t bytes);
-
 // decompose.c: own_graph and own_answers of a schedule that has the answers to the given graph,
 // when decomposing some of its nodes brings their work to a device.
 tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_arena *arena,

@@ -1,0 +1,211 @@
+#include "sched/network.h"
+
+#include <math.h>
+
+#include <tenon/plugin.h>
+
+static bool is_usable(const tni_elimination *how, uint32_t claim)
+{
+    return !how->is_out || !how->is_out[claim];
+}
+
+// Places where the node can be.
+static uint64_t places_of(const tni_problem_index *index, const tni_elimination *how, uint32_t node)
+{
+    uint64_t places = 0;
+    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++)
+        if (is_usable(how, index->claims[i]))
+            places |= UINT64_C(1) << index->problem->claims[index->claims[i]].place;
+    return places;
+}
+
+static uint64_t places_of_readers(const tni_problem_index *index, const tni_elimination *how,
+                                  uint32_t node)
+{
+    uint64_t places = 0;
+    for (uint32_t e = index->first_reader[node]; e < index->first_reader[node + 1]; e++)
+        places |= places_of(index, how, index->readers[e]);
+    return places;
+}
+
+// Labels of one claim: sets of copies, or one label.
+static uint32_t copy_sets(const tni_network *network, uint32_t node, uint32_t place,
+                          uint64_t readers)
+{
+    uint64_t others = readers & ~(UINT64_C(1) << place);
+    return network->part[node] > 0 ? 1 : 1u << __builtin_popcountll(others);
+}
+
+// How a value's copies are paid: by the one reader, by labels of the maker, or in parts.
+static void choose_part(tni_network *network, const tni_elimination *how, uint32_t node,
+                        uint64_t readers)
+{
+    const tni_problem_index *index = network->index;
+    uint32_t count = index->first_reader[node + 1] - index->first_reader[node];
+    bool is_told = readers && __builtin_popcountll(readers) <= 16 &&
+                   1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
+    network->part[node] = count <= 1 ? 1 : is_told ? 0 : 1.0 / count;
+    network->is_split |= count > 1 && !is_told;
+}
+
+static void add_node_labels(tni_network *network, const tni_elimination *how, uint32_t node,
+                            uint64_t readers, uint32_t *at)
+{
+    const tni_problem_index *index = network->index;
+    const tni_problem *problem = index->problem;
+    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
+        uint32_t c = index->claims[i];
+        const tni_problem_claim *claim = &problem->claims[c];
+        uint64_t here = UINT64_C(1) << claim->place, others = readers & ~here, copies = 0;
+        if (!is_usable(how, c))
+            continue;
+        uint32_t count = copy_sets(network, node, claim->place, readers);
+        for (uint32_t s = 0; s < count; s++) {
+            double ns = claim->nodes[0] == node ? how->claim_ns[c] : 0;
+            for (uint64_t left = copies; left; left &= left - 1)
+                ns += tni_links_cost_ns(problem->links, claim->place,
+                                        (uint32_t)__builtin_ctzll(left),
+                                        problem->value_bytes[node]);
+            network->labels[*at] = (tni_label){ copies | here, c, claim->place };
+            network->label_ns[(*at)++] = ns;
+            copies = (copies - others) & others;   // the next subset
+        }
+    }
+}
+
+static void add_group_labels(tni_network *network, const tni_elimination *how, uint32_t group,
+                             uint32_t *at)
+{
+    uint32_t places = network->index->problem->place_count;
+    for (uint32_t p = 0; p < places; p++) {
+        network->labels[*at] = (tni_label){ UINT64_C(1) << p, TNP_NONE, p };
+        network->label_ns[(*at)++] = how->group_ns ? how->group_ns[(size_t)group * places + p] : 0;
+    }
+}
+
+bool tni_network_make(const tni_problem_index *index, const tni_elimination *how, tni_arena *arena,
+                      tni_network *out)
+{
+    const tni_problem *problem = index->problem;
+    uint32_t nodes = problem->node_count, variables = nodes + problem->group_count, count = 0;
+    uint64_t *readers = tni_arena_take_array(arena, nodes, sizeof *readers);
+    *out = (tni_network){
+        .index = index,
+        .variable_count = variables,
+        .first_label = tni_arena_take_array(arena, (size_t)variables + 1, sizeof *out->first_label),
+        .part = tni_arena_take_array(arena, nodes, sizeof *out->part),
+        .is_in_fusion = tni_arena_take_array(arena, nodes, sizeof *out->is_in_fusion),
+    };
+    if (!readers || !out->first_label || !out->part || !out->is_in_fusion)
+        return false;
+    for (uint32_t n = 0; n < nodes; n++) {
+        readers[n] = places_of_readers(index, how, n);
+        choose_part(out, how, n, readers[n]);
+        out->first_label[n] = count;
+        for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++) {
+            const tni_problem_claim *claim = &problem->claims[index->claims[i]];
+            if (!is_usable(how, index->claims[i]))
+                continue;
+            out->is_in_fusion[n] |= claim->node_count > 1;
+            count += copy_sets(out, n, claim->place, readers[n]);
+        }
+    }
+    for (uint32_t g = 0; g < problem->group_count; g++, count += problem->place_count)
+        out->first_label[nodes + g] = count;
+    out->first_label[variables] = count;
+    out->labels = tni_arena_take_array(arena, count, sizeof *out->labels);
+    out->label_ns = tni_arena_take_array(arena, count, sizeof *out->label_ns);
+    if (!out->labels || !out->label_ns)
+        return false;
+    count = 0;
+    for (uint32_t n = 0; n < nodes; n++)
+        add_node_labels(out, how, n, readers[n], &count);
+    for (uint32_t g = 0; g < problem->group_count; g++)
+        add_group_labels(out, how, g, &count);
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------- pairs
+
+static bool has_node(const tni_problem_claim *claim, uint32_t node)
+{
+    uint32_t lo = 0, hi = claim->node_count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (claim->nodes[middle] == node)
+            return true;
+        if (claim->nodes[middle] < node)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return false;
+}
+
+static bool reads(const tni_problem *problem, uint32_t reader, uint32_t maker)
+{
+    for (uint32_t e = problem->first_operand[reader]; e < problem->first_operand[reader + 1]; e++)
+        if (problem->operands[e] == maker)
+            return true;
+    return false;
+}
+
+static double read_ns(const tni_network *network, uint32_t u, const tni_label *x,
+                      const tni_label *y)
+{
+    const tni_problem *problem = network->index->problem;
+    if (x->copies >> y->place & 1)
+        return 0;
+    if (network->part[u] == 0)
+        return INFINITY;
+    return network->part[u] *
+           tni_links_cost_ns(problem->links, x->place, y->place, problem->value_bytes[u]);
+}
+
+// Of two labels of nodes: 0 = one claim has both; INFINITY = one claim has both and is not the
+// other's; -1 = no claim has both.
+static double fusion_ns(const tni_network *network, uint32_t u, const tni_label *x, uint32_t v,
+                        const tni_label *y)
+{
+    const tni_problem_claim *claims = network->index->problem->claims;
+    if (x->claim == y->claim)
+        return 0;
+    return has_node(&claims[x->claim], v) || has_node(&claims[y->claim], u) ? INFINITY : -1;
+}
+
+double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
+                           uint32_t b)
+{
+    const tni_problem *problem = network->index->problem;
+    const tni_label *x = &network->labels[network->first_label[u] + a];
+    const tni_label *y = &network->labels[network->first_label[v] + b];
+    if (v >= problem->node_count)
+        return x->place == y->place ? 0 : INFINITY;
+    if (network->is_in_fusion[u] && network->is_in_fusion[v]) {
+        double ns = fusion_ns(network, u, x, v, y);
+        if (ns >= 0)
+            return ns;
+    }
+    return reads(problem, v, u) ? read_ns(network, u, x, y) : 0;
+}
+
+void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, size_t row,
+                       size_t column, double *out)
+{
+    const tni_problem *problem = network->index->problem;
+    const tni_label *x = &network->labels[network->first_label[u]];
+    const tni_label *y = &network->labels[network->first_label[v]];
+    uint32_t rows = tni_label_count(network, u), columns = tni_label_count(network, v);
+    bool is_group = v >= problem->node_count;
+    bool is_read = !is_group && reads(problem, v, u);
+    bool is_fused = !is_group && network->is_in_fusion[u] && network->is_in_fusion[v];
+    for (uint32_t a = 0; a < rows; a++)
+        for (uint32_t b = 0; b < columns; b++) {
+            double ns = is_fused ? fusion_ns(network, u, &x[a], v, &y[b]) : -1;
+            if (is_group)
+                ns = x[a].place == y[b].place ? 0 : INFINITY;
+            else if (ns < 0)
+                ns = is_read ? read_ns(network, u, &x[a], &y[b]) : 0;
+            out[a * row + b * column] = ns;
+        }
+}
