@@ -174,7 +174,8 @@ static void need_here(moving *m, uint32_t value, uint32_t place)
     m->holds[storage] |= here;
     if (m->transfers) {
         m->transfers[m->count] = (tni_transfer){ storage, m->holder[storage], place, m->segment };
-        m->schedule->cost_ns += tni_transfer_cost_ns(graph->storages[storage].bytes);
+        m->schedule->cost_ns += tni_links_cost_ns(&m->schedule->links, m->holder[storage], place,
+                                                  graph->storages[storage].bytes);
     }
     m->count++;
 }
@@ -219,11 +220,10 @@ static bool find_transfers(partition *p, tni_arena *arena)
 }
 
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
-                        tni_schedule *schedule, bool *out_is_cyclic, tn_error *err)
+                        tni_schedule *schedule, tn_error *err)
 {
     const tn_graph *graph = schedule->graph;
     partition p = { .graph = graph, .arena = scratch, .schedule = schedule };
-    *out_is_cyclic = false;
     schedule->unit_count = schedule->segment_count = schedule->transfer_count = 0;
     schedule->cost_ns = 0;
     schedule->units = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->units);
@@ -234,10 +234,8 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scr
         !make_units(&p, chosen) || !make_edges(&p) || !make_heaps(&p))
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
                         graph->node_count);
-    if (!order_units(&p)) {
-        *out_is_cyclic = true;
-        return TN_OK;
-    }
+    if (!order_units(&p))
+        return tni_fail(err, TN_E_INTERNAL, "the claims chosen wait for each other");
     if (!find_transfers(&p, arena))
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
                         graph->node_count);

@@ -67,10 +67,11 @@ typedef struct tni_solution {
     uint32_t *chosen;   // by node: claim; as the caller gave it
     bool is_found;      // an assignment within the limits; else chosen is the one that lacks least,
                         // or nothing
-    bool is_covered;    // chosen covers all nodes
-    bool is_proven;     // cost_ns is the least possible; or nothing can be found
-    double cost_ns;     // of chosen
-    double bound_ns;    // no assignment within the limits costs less
+    uint32_t stuck_node;      // not covered: the first one that greedy finds no claim for
+    bool is_covered;          // chosen covers all nodes
+    bool is_proven;           // cost_ns is the least possible; or nothing can be found
+    double cost_ns;           // of chosen
+    double bound_ns;          // no assignment within the limits costs less
     const char *method;       // that found it: "greedy", "elimination", "cut", "prices"
     uint64_t *used;           // by place: bytes of chosen
     uint32_t full_place;      // nothing fits: the place that lacks most, or TNP_NONE,

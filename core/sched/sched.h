@@ -118,7 +118,11 @@ typedef struct tni_schedule {
     tni_transfer *transfers;   // by segment, ascending
     uint32_t *steps;           // by node: index of its unit
     uint32_t *places;          // by node
+    tni_links links;           // between the devices
     double cost_ns;            // claims and transfers, by the cost model
+    double bound_ns;           // no schedule of this graph by these claims costs less
+    bool is_proven;            // cost_ns is the least
+    const char *method;        // that found it
 } tni_schedule;
 
 typedef struct tni_schedule_request {
@@ -128,7 +132,12 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
-    tni_answers *answers;             // of tni_ask to the graph, taken over; NULL = it is asked now
+    const uint64_t *limits;        // by device: bytes that weights, states and the arena may take;
+                                   // NULL = as many as they want
+    const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
+    uint64_t maps_weights;         // devices that use weights where they lie, a bit each: those
+                                   // take no bytes there
+    tni_answers *answers;          // of tni_ask to the graph, taken over; NULL = it is asked now
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
@@ -137,7 +146,8 @@ typedef struct tni_schedule_request {
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
                               uint64_t *storage_places, tn_error *err);
 
-// Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason. All of it comes from
+// Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason;
+// TN_E_DEVICE_MEMORY with the device that lacks most, and how much. All of it comes from
 // the arena but answers and own_graph, which tni_schedule_finish gives back.
 tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *arena,
                             tni_schedule *out_schedule, tn_error *err);

@@ -26,11 +26,13 @@ typedef struct tni_assign_request {
     const tn_graph *graph;
     tn_device *const *devices;
     uint32_t device_count;
-    bool single_nodes_only;
     const uint64_t *storage_places;   // as in tni_schedule_request; of storages below pinned_count
     uint32_t pinned_count;
     uint64_t places;   // that may be given nodes
     const tni_answers *answers;
+    const tni_links *links;
+    const uint64_t *limits, *arena_bytes;   // as in tni_schedule_request
+    uint64_t maps_weights;
 } tni_assign_request;
 
 // States, and what is written through, stay on one place. Those that a node touches together share
@@ -43,13 +45,12 @@ typedef struct tni_kept {
 // false: out of memory.
 bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
 
-// chosen[n]: index of the claim that gets node n.
+// chosen[n]: index of the claim that gets node n. The units have an order.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
-                     tn_error *err);
+                     tni_solution *out_solution, tn_error *err);
 
-// Orders the claims chosen and cuts them into segments. *out_is_cyclic: two units wait for each
-// other; nothing was made.
+// Orders the claims chosen and cuts them into segments.
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
-                        tni_schedule *schedule, bool *out_is_cyclic, tn_error *err);
+                        tni_schedule *schedule, tn_error *err);
 
 #endif

@@ -2,33 +2,32 @@
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
-// Two fusions, each convex, may still wait for each other. Then each node goes alone: always
-// possible, rarely needed.
 static tn_status assign_and_partition(const tni_schedule_request *request, tni_arena *arena,
                                       tni_arena *scratch, tni_schedule *s, tn_error *err)
 {
     s->graph = s->own_graph ? s->own_graph : s->given;
     s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
-    tn_status status = chosen ? TN_OK
-                              : tni_fail_memory(err, "a schedule",
-                                                (uint64_t)s->graph->node_count * sizeof *chosen);
-    bool is_cyclic = true;
-    for (int alone = 0; alone < 2 && is_cyclic && status == TN_OK; alone++) {
-        tni_assign_request assign = { .graph = s->graph,
-                                      .devices = request->devices,
-                                      .device_count = request->device_count,
-                                      .single_nodes_only = alone,
-                                      .storage_places = request->storage_places,
-                                      .pinned_count = s->given->storage_count,
-                                      .places = tni_places_of(request),
-                                      .answers = s->answers };
-        status = tni_assign(&assign, scratch, chosen, err);
-        if (status == TN_OK)
-            status = tni_partition(chosen, arena, scratch, s, &is_cyclic, err);
-    }
-    if (status == TN_OK && is_cyclic)
-        status = tni_fail(err, TN_E_INTERNAL, "the claims on single nodes wait for each other");
+    if (!chosen || !tni_links_find(request->devices, request->device_count, arena, &s->links))
+        return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
+    tni_solution solution;
+    tni_assign_request assign = { .graph = s->graph,
+                                  .devices = request->devices,
+                                  .device_count = request->device_count,
+                                  .storage_places = request->storage_places,
+                                  .pinned_count = s->given->storage_count,
+                                  .places = tni_places_of(request),
+                                  .answers = s->answers,
+                                  .links = &s->links,
+                                  .limits = request->limits,
+                                  .arena_bytes = request->arena_bytes,
+                                  .maps_weights = request->maps_weights };
+    tn_status status = tni_assign(&assign, scratch, chosen, &solution, err);
+    if (status == TN_OK)
+        status = tni_partition(chosen, arena, scratch, s, err);
+    s->bound_ns = solution.bound_ns;
+    s->is_proven = solution.is_proven;
+    s->method = solution.method;
     return status;
 }
 

@@ -167,6 +167,8 @@ static bool solve_greedily(tni_solving *s)
             tni_solving_consider(s, s->chosen, "greedy");
             return true;
         }
+        if (count < s->problem->node_count)
+            s->stuck_node = count;
     }
     return true;
 }
@@ -213,12 +215,14 @@ static bool solve(tni_solving *s)
         return true;
     if (!solve_by_elimination(s))
         return false;
-    return true;
+    return tni_solving_is_done(s) ||
+           (tni_improve(s) && (tni_solving_is_done(s) || tni_search_all(s)));
 }
 
 static void report(const tni_solving *s, tni_solution *out)
 {
     out->is_covered = s->method != NULL;
+    out->stuck_node = s->stuck_node;
     out->is_found = s->method && s->best_above == 0;
     out->is_proven = out->is_found ? tni_solving_is_done(s) : s->bound_ns == INFINITY;
     out->method = s->method;

@@ -13,12 +13,13 @@ typedef struct tni_solving {
     double best_ns;        // INFINITY: none yet
     uint64_t best_above;   // bytes above limits
     double bound_ns;
-    const char *method;   // that found it
-    uint32_t *chosen;     // by node: of the method at hand
-    uint32_t *cycle;      // by node; scratch
-    uint64_t *used;       // by place; scratch
-    bool *is_out;         // by claim; scratch, all false between calls
-    double *claim_ns;     // by claim: as the problem says
+    const char *method;    // that found it
+    uint32_t stuck_node;   // where greedy ended
+    uint32_t *chosen;      // by node: of the method at hand
+    uint32_t *cycle;       // by node; scratch
+    uint64_t *used;        // by place; scratch
+    bool *is_out;          // by claim; scratch, all false between calls
+    double *claim_ns;      // by claim: as the problem says
 } tni_solving;
 
 // Takes an assignment with an order, if it is better. Whether it is.

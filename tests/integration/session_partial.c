@@ -11,6 +11,7 @@
 //   plugin.partial.update_bytes      what device_info says
 //   plugin.partial.kind              of its device, as device_info says it; 1 (CPU) without
 //   plugin.partial.cost              a factor on the cost of every claim
+//   plugin.partial.link_ns           a copy between it and the host takes so long, of any bytes
 //   plugin.partial.tell              1: a line in the log for each buffer that is allocated
 //   plugin.partial.fail_at           the call that fails, counted from 1 over all that can
 //
@@ -126,8 +127,9 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *what, tnp_
                               tnp_error *err)
 {
     // Asked for here as well, as a plugin should: the host warns of settings that nobody asks for.
-    static const char *const keys[] = { "refuse",           "cost", "hidden",   "memory", "largest",
-                                        "import_alignment", "tell", "most_rows" };
+    static const char *const keys[] = { "refuse", "cost",      "hidden",
+                                        "memory", "largest",   "import_alignment",
+                                        "tell",   "most_rows", "link_ns" };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         (void)setting(keys[i]);
     return fails() ? FAIL : made(it.cpu->open(instance, what, out, err));
@@ -162,7 +164,15 @@ static tnp_status memory_info(tnp_device *device, uint32_t memory, tnp_memory_in
 
 static tnp_status link_devices(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err)
 {
-    return it.cpu->link(from, to, link, err);
+    tnp_link own = { .size = sizeof own };
+    uint64_t link_ns = number("link_ns", UINT64_MAX);
+    tnp_status status = it.cpu->link(from, to, &own, err);
+    if (link_ns != UINT64_MAX) {
+        own.latency_ns = link_ns;
+        own.bytes_per_s = UINT64_C(1) << 50;
+    }
+    TNP_GIVE(link, &own);
+    return status;
 }
 
 // ----------------------------------------------------------------------------------------- objects
