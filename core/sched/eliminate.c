@@ -522,6 +522,24 @@ static bool add_pair(eliminator *e, uint32_t u, uint32_t v)
     return add_factor(e, (uint32_t[]){ u, v }, 2, NO_TABLE);
 }
 
+// A table over a node and its readers.
+static bool add_table(eliminator *e, uint32_t v)
+{
+    const tni_problem_index *index = e->network.index;
+    uint32_t scope[1 + TNI_FEW_READERS] = { v }, count = 1;
+    size_t entries = tni_label_count(&e->network, v);
+    for (uint32_t i = index->first_reader[v]; i < index->first_reader[v + 1]; i++) {
+        scope[count++] = index->readers[i];
+        entries *= tni_label_count(&e->network, index->readers[i]);
+    }
+    size_t table = take_table(e, entries);
+    if (table == NO_TABLE)
+        return false;
+    if (entries)
+        tni_network_table(&e->network, v, &e->pool[table]);
+    return add_factor(e, scope, count, table);
+}
+
 // Pairs of a node with nodes before it and its group.
 static bool add_pairs_of(eliminator *e, uint32_t v)
 {
@@ -529,6 +547,8 @@ static bool add_pairs_of(eliminator *e, uint32_t v)
     const tni_problem *problem = index->problem;
     e->stamp++;
     for (uint32_t i = problem->first_operand[v]; i < problem->first_operand[v + 1]; i++) {
+        if (e->network.telling[problem->operands[i]] == TNI_BY_TABLE)
+            continue;
         e->mark[problem->operands[i]] = e->stamp;
         if (!add_pair(e, problem->operands[i], v))
             return false;
@@ -580,7 +600,7 @@ static bool solve(eliminator *e, tni_arena *arena, uint32_t *chosen)
     if (!around || !zeros)
         return false;
     for (uint32_t n = 0; n < e->network.index->problem->node_count; n++)
-        if (!add_pairs_of(e, n))
+        if (!add_pairs_of(e, n) || (e->network.telling[n] == TNI_BY_TABLE && !add_table(e, n)))
             return false;
     for (uint32_t v = e->network.variable_count; v-- > 0;)
         enter_queue(e, v);
@@ -588,7 +608,7 @@ static bool solve(eliminator *e, tni_arena *arena, uint32_t *chosen)
     if (!eliminate_all(e, around, zeros))
         return false;
     e->how->bound_ns = e->constant;
-    e->how->is_exact &= !e->network.is_split;
+    e->how->is_exact &= !e->network.is_in_parts;
     e->how->is_found = e->constant < INFINITY && choose_labels(e, chosen);
     return true;
 }

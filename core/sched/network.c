@@ -33,19 +33,37 @@ static uint32_t copy_sets(const tni_network *network, uint32_t node, uint32_t pl
                           uint64_t readers)
 {
     uint64_t others = readers & ~(UINT64_C(1) << place);
-    return network->part[node] > 0 ? 1 : 1u << __builtin_popcountll(others);
+    return network->telling[node] == TNI_BY_LABELS ? 1u << __builtin_popcountll(others) : 1;
 }
 
-// How a value's copies are paid: by the one reader, by labels of the maker, or in parts.
-static void choose_part(tni_network *network, const tni_elimination *how, uint32_t node,
-                        uint64_t readers)
+// Entries of a table over a node and its readers, or more than fit.
+static size_t table_entries(const tni_network *network, const tni_elimination *how, uint32_t node)
+{
+    const tni_problem_index *index = network->index;
+    size_t entries = index->first_claim[node + 1] - index->first_claim[node];
+    for (uint32_t e = index->first_reader[node];
+         e < index->first_reader[node + 1] && entries <= how->most_told; e++) {
+        uint32_t r = index->readers[e];
+        entries *= index->first_claim[r + 1] - index->first_claim[r];
+    }
+    return entries;
+}
+
+static void choose_telling(tni_network *network, const tni_elimination *how, uint32_t node,
+                           uint64_t readers)
 {
     const tni_problem_index *index = network->index;
     uint32_t count = index->first_reader[node + 1] - index->first_reader[node];
     bool is_told = readers && __builtin_popcountll(readers) <= 16 &&
                    1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
-    network->part[node] = count <= 1 ? 1 : is_told ? 0 : 1.0 / count;
-    network->is_split |= count > 1 && !is_told;
+    if (count <= 1)
+        network->telling[node] = TNI_BY_PAIR;
+    else if (count <= TNI_FEW_READERS && table_entries(network, how, node) <= how->most_told)
+        network->telling[node] = TNI_BY_TABLE;
+    else
+        network->telling[node] = is_told ? TNI_BY_LABELS : TNI_IN_PARTS;
+    network->part[node] = count <= 1 ? 1 : 1.0 / count;
+    network->is_in_parts |= network->telling[node] == TNI_IN_PARTS;
 }
 
 static void add_node_labels(tni_network *network, const tni_elimination *how, uint32_t node,
@@ -93,14 +111,15 @@ bool tni_network_make(const tni_problem_index *index, const tni_elimination *how
         .index = index,
         .variable_count = variables,
         .first_label = tni_arena_take_array(arena, (size_t)variables + 1, sizeof *out->first_label),
+        .telling = tni_arena_take_array(arena, nodes, sizeof *out->telling),
         .part = tni_arena_take_array(arena, nodes, sizeof *out->part),
         .is_in_fusion = tni_arena_take_array(arena, nodes, sizeof *out->is_in_fusion),
     };
-    if (!readers || !out->first_label || !out->part || !out->is_in_fusion)
+    if (!readers || !out->first_label || !out->telling || !out->part || !out->is_in_fusion)
         return false;
     for (uint32_t n = 0; n < nodes; n++) {
         readers[n] = places_of_readers(index, how, n);
-        choose_part(out, how, n, readers[n]);
+        choose_telling(out, how, n, readers[n]);
         out->first_label[n] = count;
         for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++) {
             const tni_problem_claim *claim = &problem->claims[index->claims[i]];
@@ -154,9 +173,9 @@ static double read_ns(const tni_network *network, uint32_t u, const tni_label *x
                       const tni_label *y)
 {
     const tni_problem *problem = network->index->problem;
-    if (x->copies >> y->place & 1)
+    if ((x->copies >> y->place & 1) || network->telling[u] == TNI_BY_TABLE)
         return 0;
-    if (network->part[u] == 0)
+    if (network->telling[u] == TNI_BY_LABELS)
         return INFINITY;
     return network->part[u] *
            tni_links_cost_ns(problem->links, x->place, y->place, problem->value_bytes[u]);
@@ -208,4 +227,36 @@ void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, size_
                 ns = is_read ? read_ns(network, u, &x[a], &y[b]) : 0;
             out[a * row + b * column] = ns;
         }
+}
+
+void tni_network_table(const tni_network *network, uint32_t node, double *out)
+{
+    const tni_problem_index *index = network->index;
+    const tni_problem *problem = index->problem;
+    uint32_t first = index->first_reader[node], count = index->first_reader[node + 1] - first;
+    uint32_t at[TNI_FEW_READERS] = { 0 };
+    size_t entry = 0;
+    for (uint32_t a = 0; a < tni_label_count(network, node); a++) {
+        const tni_label *own = &network->labels[network->first_label[node] + a];
+        double ns[TNI_MAX_PLACES];
+        for (uint32_t p = 0; p < problem->place_count; p++)
+            ns[p] = tni_links_cost_ns(problem->links, own->place, p, problem->value_bytes[node]);
+        for (bool is_over = false; !is_over;) {
+            uint64_t there = 0;
+            double sum = 0;
+            for (uint32_t i = 0; i < count; i++) {
+                uint32_t r = index->readers[first + i];
+                uint32_t place = network->labels[network->first_label[r] + at[i]].place;
+                if (!(there >> place & 1))
+                    sum += ns[place];
+                there |= UINT64_C(1) << place;
+            }
+            out[entry++] = sum;
+            is_over = true;
+            for (uint32_t i = count; i-- > 0 && is_over;) {
+                is_over = ++at[i] == tni_label_count(network, index->readers[first + i]);
+                at[i] = is_over ? 0 : at[i];
+            }
+        }
+    }
 }

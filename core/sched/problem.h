@@ -72,6 +72,7 @@ typedef struct tni_solution {
     bool is_proven;           // cost_ns is the least possible; or nothing can be found
     double cost_ns;           // of chosen
     double bound_ns;          // no assignment within the limits costs less
+    double greedy_ns;         // what greedy alone costs; INFINITY: it found nothing
     const char *method;       // that found it: "greedy", "elimination", "cut", "prices"
     uint64_t *used;           // by place: bytes of chosen
     uint32_t full_place;      // nothing fits: the place that lacks most, or TNP_NONE,
@@ -111,6 +112,7 @@ typedef struct tni_elimination {
     const double *group_ns;   // [group * place_count + place]: prices; NULL = none
     uint32_t most_entries;    // of a table; larger ones are split, and the bound gets loose
     uint64_t most_work;       // sums; beyond it tables are small
+    uint32_t most_told;       // entries of a table over a node and its readers
     uint32_t most_copies;     // labels of a node with one claim, for the places its value goes to
     // out
     bool is_exact;     // no table was split

@@ -17,8 +17,9 @@
 
 enum {
     MOST_ENTRIES = 4096,
+    MOST_TOLD = 1024,
     MOST_COPIES = 16,            // 5 places
-    WORK_A_NODE = 1000,          // sums of elimination
+    WORK_A_NODE = 3000,          // sums of elimination
     FUSED_WORK_A_NODE = 10000,   // where claims have several nodes
     LEAST_WORK = 1 << 21,
     MOST_BRANCHES = 64,
@@ -113,6 +114,7 @@ static bool solve_branches(tni_solving *s, tni_ordered *how, branching *b, uint3
                                 .group_ns = how->group_ns,
                                 .most_entries = MOST_ENTRIES,
                                 .most_work = work < LEAST_WORK ? LEAST_WORK : work,
+                                .most_told = MOST_TOLD,
                                 .most_copies = MOST_COPIES };
         uint32_t count = 0;
         mark_out(b, at, s->is_out, true);
@@ -165,6 +167,7 @@ static bool solve_greedily(tni_solving *s)
         if (count == s->problem->node_count &&
             tni_problem_has_order(s->index, s->chosen, s->cycle, &on)) {
             tni_solving_consider(s, s->chosen, "greedy");
+            s->greedy_ns = s->best_ns;
             return true;
         }
         if (count < s->problem->node_count)
@@ -226,6 +229,7 @@ static void report(const tni_solving *s, tni_solution *out)
     out->is_found = s->method && s->best_above == 0;
     out->is_proven = out->is_found ? tni_solving_is_done(s) : s->bound_ns == INFINITY;
     out->method = s->method;
+    out->greedy_ns = s->greedy_ns;
     out->cost_ns = s->method ? s->best_ns : INFINITY;
     out->bound_ns = out->is_found && s->best_ns < s->bound_ns ? s->best_ns : s->bound_ns;
     out->full_place = TNP_NONE;
@@ -255,6 +259,7 @@ bool tni_solve(const tni_problem *problem, tni_arena *arena, uint32_t *chosen, t
         .best_ns = INFINITY,
         .best_above = UINT64_MAX,
         .bound_ns = -INFINITY,
+        .greedy_ns = INFINITY,
         .chosen = tni_arena_take_array(arena, problem->node_count, sizeof *s.chosen),
         .cycle = tni_arena_take_array(arena, problem->node_count, sizeof *s.cycle),
         .used = tni_arena_take_array(arena, problem->place_count, sizeof *s.used),

@@ -12,7 +12,7 @@ typedef struct tni_solving {
     uint32_t *best;        // by node
     double best_ns;        // INFINITY: none yet
     uint64_t best_above;   // bytes above limits
-    double bound_ns;
+    double bound_ns, greedy_ns;
     const char *method;    // that found it
     uint32_t stuck_node;   // where greedy ended
     uint32_t *chosen;      // by node: of the method at hand
