@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "sched/network.h"
 
-enum { DEGREES = 48, MOST_SCOPE = 24, WINDOW = 64, SMALL_TABLE = 64 };
+enum { SLOTS = 64, MOST_SEEN = 32, MOST_SCOPE = 24, WINDOW = 64, SMALL_TABLE = 64 };
 
 #define NO_TABLE SIZE_MAX
 
@@ -56,8 +56,10 @@ typedef struct eliminator {
     uint32_t *bucket_size;    // by variable
     uint32_t *order;          // variables as they were eliminated
     uint32_t order_count;
-    uint32_t *before, *after;   // by variable: those of the same degree
-    uint32_t first_of[DEGREES];
+    uint32_t *slot;             // by variable: of the queue
+    uint32_t *half_bits;        // by variable: logarithm of its labels
+    uint32_t *before, *after;   // by variable: those of the same slot
+    uint32_t first_of[SLOTS];
     uint32_t *mark, stamp;   // by variable: it is in the union at hand
     uint32_t *label;         // by variable
     uint64_t work;
@@ -66,17 +68,37 @@ typedef struct eliminator {
 
 // -------------------------------------------------------------------------------------- the queue
 
-static uint32_t slot_of(const eliminator *e, uint32_t v)
+// How large a table eliminating v would make, in half bits: the labels of those around it. What has
+// many factors comes last; what has one label, first.
+static uint32_t slot_of(eliminator *e, uint32_t v)
 {
+    uint32_t half_bits = 0, seen = 0;
     if (tni_label_count(&e->network, v) <= 1)
         return 0;
-    return e->degree[v] < DEGREES ? e->degree[v] : DEGREES - 1;
+    e->stamp++;
+    e->mark[v] = e->stamp;
+    for (uint32_t *at = &e->first_link[v]; *at != TNP_NONE;) {
+        uint32_t f = e->links[*at].factor;
+        if (e->factors[f].is_dead) {
+            *at = e->links[*at].next;
+            continue;
+        }
+        if (seen++ == MOST_SEEN)
+            return SLOTS - 1;
+        for (uint32_t i = 0; i < e->factors[f].scope_count; i++) {
+            uint32_t w = e->scopes[e->factors[f].scope + i];
+            half_bits += e->mark[w] == e->stamp ? 0 : e->half_bits[w];
+            e->mark[w] = e->stamp;
+        }
+        at = &e->links[*at].next;
+    }
+    return half_bits < SLOTS - 2 ? half_bits + 1 : SLOTS - 2;
 }
 
 static void leave_queue(eliminator *e, uint32_t v)
 {
     if (e->before[v] == TNP_NONE)
-        e->first_of[slot_of(e, v)] = e->after[v];
+        e->first_of[e->slot[v]] = e->after[v];
     else
         e->after[e->before[v]] = e->after[v];
     if (e->after[v] != TNP_NONE)
@@ -85,7 +107,7 @@ static void leave_queue(eliminator *e, uint32_t v)
 
 static void enter_queue(eliminator *e, uint32_t v)
 {
-    uint32_t slot = slot_of(e, v);
+    uint32_t slot = e->slot[v] = slot_of(e, v);
     e->before[v] = TNP_NONE;
     e->after[v] = e->first_of[slot];
     if (e->after[v] != TNP_NONE)
@@ -95,7 +117,7 @@ static void enter_queue(eliminator *e, uint32_t v)
 
 static uint32_t take_next(eliminator *e)
 {
-    for (uint32_t slot = 0; slot < DEGREES; slot++)
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
         if (e->first_of[slot] != TNP_NONE) {
             uint32_t v = e->first_of[slot];
             leave_queue(e, v);
@@ -577,13 +599,15 @@ static bool take_tables(eliminator *e, tni_arena *arena)
     e->first_bucket = tni_arena_take_array(arena, count, sizeof *e->first_bucket);
     e->bucket_size = tni_arena_take_array(arena, count, sizeof *e->bucket_size);
     e->order = tni_arena_take_array(arena, count, sizeof *e->order);
+    e->slot = tni_arena_take_array(arena, count, sizeof *e->slot);
+    e->half_bits = tni_arena_take_array(arena, count, sizeof *e->half_bits);
     e->before = tni_arena_take_array(arena, count, sizeof *e->before);
     e->after = tni_arena_take_array(arena, count, sizeof *e->after);
     e->mark = tni_arena_take_array(arena, count, sizeof *e->mark);
     e->label = tni_arena_take_array(arena, count, sizeof *e->label);
     memset(e->first_of, 0xff, sizeof e->first_of);
-    return e->first_link && e->degree && e->first_bucket && e->bucket_size && e->order &&
-           e->before && e->after && e->mark && e->label;
+    return e->first_link && e->degree && e->first_bucket && e->bucket_size && e->order && e->slot &&
+           e->half_bits && e->before && e->after && e->mark && e->label;
 }
 
 static bool solve(eliminator *e, tni_arena *arena, uint32_t *chosen)
@@ -591,10 +615,11 @@ static bool solve(eliminator *e, tni_arena *arena, uint32_t *chosen)
     uint32_t most_labels = 0;
     if (!tni_network_make(e->network.index, e->how, arena, &e->network) || !take_tables(e, arena))
         return false;
-    for (uint32_t v = 0; v < e->network.variable_count; v++)
-        most_labels = tni_label_count(&e->network, v) > most_labels
-                          ? tni_label_count(&e->network, v)
-                          : most_labels;
+    for (uint32_t v = 0; v < e->network.variable_count; v++) {
+        uint32_t labels = tni_label_count(&e->network, v);
+        most_labels = labels > most_labels ? labels : most_labels;
+        e->half_bits[v] = labels > 1 ? (uint32_t)lround(2 * log2(labels)) : 0;
+    }
     uint32_t *around = tni_arena_take_array(arena, e->network.variable_count, sizeof *around);
     double *zeros = tni_arena_take_array(arena, most_labels, sizeof *zeros);
     if (!around || !zeros)

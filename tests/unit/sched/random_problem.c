@@ -191,7 +191,7 @@ static void add_fusion(maker *m, uint32_t n)
         for (uint32_t e = m->first_operand[next]; e < m->first_operand[next + 1]; e++)
             for (uint32_t i = 0; i < count; i++)
                 is_reader |= m->operands[e] == nodes[i];
-        if (is_reader || next_random(m->seed) % 4 == 0)
+        if (is_reader || (m->options->has_odd_fusions && next_random(m->seed) % 4 == 0))
             nodes[count++] = next;
     }
     if (count < 2 || !is_convex(m, nodes, count))

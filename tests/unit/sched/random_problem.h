@@ -11,8 +11,9 @@ extern const char *const shape_names[SHAPES];
 typedef struct random_options {
     shape shape;
     uint32_t nodes, places;
-    bool has_fusions;
-    bool has_refusals;   // some claims are missing; the last place takes every node
+    bool has_fusions;       // of a node and readers of what is in it
+    bool has_odd_fusions;   // and of nodes that have nothing to do with each other
+    bool has_refusals;      // some claims are missing; the last place takes every node
     bool has_groups;
     bool has_limits;   // of memory, around what is needed
     bool has_uneven_links;

@@ -232,6 +232,7 @@ static random_options options_of(uint32_t kind, uint32_t nodes, uint32_t places)
     return (random_options){ .nodes = nodes,
                              .places = places,
                              .has_fusions = kind & 1,
+                             .has_odd_fusions = kind >> 5 & 1,
                              .has_refusals = kind >> 1 & 1,
                              .has_groups = kind >> 2 & 1,
                              .has_uneven_links = kind >> 3 & 1,
@@ -244,7 +245,7 @@ static void few_nodes_get_the_best_assignment_there_is(void **state)
     uint64_t seed = 1;
     tally t = { 0 };
     for (uint32_t i = 0; i < rounds; i++)
-        for (uint32_t kind = 0; kind < 32; kind++)
+        for (uint32_t kind = 0; kind < 64; kind++)
             for (shape which = 0; which < SHAPES; which++) {
                 uint32_t places = 2 + next_random(&seed) % 2;
                 uint32_t most = places == 2 ? MOST_NODES : 10;
