@@ -278,82 +278,65 @@ static bool minimise_to_two(eliminator *e, const piece *p, double *restrict out)
     return true;
 }
 
-// One factor of a piece, while the labels around are counted up.
-typedef struct cursor {
-    const double *at;
-    size_t own_stride;            // between labels of v
-    size_t strides[MOST_SCOPE];   // between labels of each variable around
-} cursor;
-
-static void find_strides(const eliminator *e, const piece *p, uint32_t f, cursor *c)
+// Adds a factor to the sums, by labels around and labels of v, the latter the fastest.
+static void add_up(const eliminator *e, const piece *p, uint32_t f, const double *from, double *to)
 {
+    uint32_t counts[MOST_SCOPE], at[MOST_SCOPE] = { 0 },
+                                 labels = tni_label_count(&e->network, p->v);
+    size_t strides[MOST_SCOPE] = { 0 }, own_stride = 0, stride = 1;
     const uint32_t *scope = scope_of(e, f);
-    size_t stride = 1;
-    *c = (cursor){ 0 };
     for (uint32_t i = e->factors[f].scope_count; i-- > 0;) {
-        if (scope[i] == p->v)
-            c->own_stride = stride;
+        own_stride = scope[i] == p->v ? stride : own_stride;
         for (uint32_t k = 0; k < p->around_count; k++)
-            if (scope[i] == p->around[k])
-                c->strides[k] = stride;
+            strides[k] = scope[i] == p->around[k] ? stride : strides[k];
         stride *= tni_label_count(&e->network, scope[i]);
     }
-}
-
-// Pairs that were not asked yet are, into the scratch.
-static bool find_cursors(eliminator *e, const piece *p, cursor *cursors)
-{
-    size_t needed = 0, used = 0;
-    for (uint32_t i = 0; i < p->factor_count; i++) {
-        const uint32_t *scope = scope_of(e, p->factors[i]);
-        if (e->factors[p->factors[i]].table == NO_TABLE)
-            needed += (size_t)tni_label_count(&e->network, scope[0]) *
-                      tni_label_count(&e->network, scope[1]);
-    }
-    if (!need_scratch(e, needed))
-        return false;
-    for (uint32_t i = 0; i < p->factor_count; i++) {
-        const factor *f = &e->factors[p->factors[i]];
-        const uint32_t *scope = scope_of(e, p->factors[i]);
-        find_strides(e, p, p->factors[i], &cursors[i]);
-        if (f->table != NO_TABLE) {
-            cursors[i].at = &e->pool[f->table];
-            continue;
+    for (uint32_t i = 0; i < p->around_count; i++)
+        counts[i] = tni_label_count(&e->network, p->around[i]);
+    for (size_t entry = 0; entry < p->entries; entry++, to += labels) {
+        for (uint32_t k = 0; k < labels; k++)
+            to[k] += from[k * own_stride];
+        for (uint32_t i = p->around_count; i-- > 0;) {
+            if (++at[i] < counts[i]) {
+                from += strides[i];
+                break;
+            }
+            from -= strides[i] * (counts[i] - 1);
+            at[i] = 0;
         }
-        cursors[i].at = e->scratch + used;
-        read_pair(e, p->factors[i], scope[0], scope[1], e->scratch + used);
-        used += (size_t)tni_label_count(&e->network, scope[0]) *
-                tni_label_count(&e->network, scope[1]);
     }
-    return true;
 }
 
 // Over any number of neighbours.
 static bool minimise_to_many(eliminator *e, const piece *p, double *out)
 {
-    cursor cursors[MOST_SCOPE];
-    uint32_t at[MOST_SCOPE] = { 0 }, labels = tni_label_count(&e->network, p->v);
-    if (!find_cursors(e, p, cursors))
+    uint32_t labels = tni_label_count(&e->network, p->v);
+    size_t sums = p->entries * labels, most_pair = 0;
+    for (uint32_t i = 0; i < p->factor_count; i++) {
+        const uint32_t *scope = scope_of(e, p->factors[i]);
+        size_t pair = (size_t)tni_label_count(&e->network, scope[0]) *
+                      tni_label_count(&e->network, scope[1]);
+        most_pair = pair > most_pair ? pair : most_pair;
+    }
+    if (!need_scratch(e, sums + most_pair))
         return false;
-    for (size_t entry = 0; entry < p->entries; entry++) {
+    for (size_t i = 0; i < sums; i += labels)
+        for (uint32_t k = 0; k < labels; k++)
+            e->scratch[i + k] = p->label_ns[k];
+    for (uint32_t i = 0; i < p->factor_count; i++) {
+        const factor *f = &e->factors[p->factors[i]];
+        const uint32_t *scope = scope_of(e, p->factors[i]);
+        if (f->table == NO_TABLE)
+            read_pair(e, p->factors[i], scope[0], scope[1], e->scratch + sums);
+        add_up(e, p, p->factors[i], f->table == NO_TABLE ? e->scratch + sums : &e->pool[f->table],
+               e->scratch);
+    }
+    const double *from = e->scratch;
+    for (size_t entry = 0; entry < p->entries; entry++, from += labels) {
         double best = INFINITY;
-        for (uint32_t k = 0; k < labels; k++) {
-            double ns = p->label_ns[k];
-            for (uint32_t i = 0; i < p->factor_count; i++)
-                ns += cursors[i].at[k * cursors[i].own_stride];
-            best = ns < best ? ns : best;
-        }
+        for (uint32_t k = 0; k < labels; k++)
+            best = from[k] < best ? from[k] : best;
         out[entry] = best;
-        for (uint32_t i = p->around_count; i-- > 0;) {
-            uint32_t count = tni_label_count(&e->network, p->around[i]);
-            bool is_over = ++at[i] == count;
-            for (uint32_t k = 0; k < p->factor_count; k++)
-                cursors[k].at += is_over ? -(ptrdiff_t)(cursors[k].strides[i] * (count - 1))
-                                         : (ptrdiff_t)cursors[k].strides[i];
-            if (!is_over)
-                break;
-            at[i] = 0;
-        }
     }
     return true;
 }

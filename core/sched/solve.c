@@ -218,8 +218,11 @@ static bool solve(tni_solving *s)
         return true;
     if (!solve_by_elimination(s))
         return false;
-    return tni_solving_is_done(s) ||
-           (tni_improve(s) && (tni_solving_is_done(s) || tni_search_all(s)));
+    if (s->best_above && s->bound_ns < INFINITY && !tni_solve_within_limits(s))
+        return false;
+    if (!tni_solving_is_done(s) && !tni_improve(s))
+        return false;
+    return tni_solving_is_done(s) || tni_search_all(s);
 }
 
 static void report(const tni_solving *s, tni_solution *out)

@@ -234,7 +234,7 @@ static void make_memory(maker *m)
         limits[p] = sum / (2 + next_random(m->seed) % 3) + 200;
         fixed[p] = next_random(m->seed) % 100;
     }
-    if (next_random(m->seed) % 2)
+    if (m->options->has_room || next_random(m->seed) % 2)
         limits[places - 1] = TNI_NO_LIMIT;
     problem->item_count = m->count * places;
     problem->item_bytes = bytes;

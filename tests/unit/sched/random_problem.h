@@ -16,6 +16,7 @@ typedef struct random_options {
     bool has_refusals;      // some claims are missing; the last place takes every node
     bool has_groups;
     bool has_limits;   // of memory, around what is needed
+    bool has_room;     // with limits: the last place has none
     bool has_uneven_links;
     bool has_heavy_nodes;   // a few cost a thousand times the others
 } random_options;

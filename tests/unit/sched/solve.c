@@ -259,12 +259,284 @@ static void few_nodes_get_the_best_assignment_there_is(void **state)
     assert_int_equal(t.proven, t.problems);
 }
 
+static void few_nodes_get_the_best_assignment_that_fits(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    tally t = { 0 };
+    for (uint32_t i = 0; i < rounds; i++)
+        for (uint32_t kind = 0; kind < 32; kind++)
+            for (shape which = 0; which < SHAPES; which++) {
+                uint32_t places = 2 + next_random(&seed) % 2;
+                uint32_t most = places == 2 ? MOST_NODES : 10;
+                random_options options = options_of(kind, 1 + next_random(&seed) % most, places);
+                options.has_limits = true;
+                options.shape = which;
+                check_against_all(&options, &seed, &t);
+            }
+    print_message("%u problems, %u found, %u proven, %u best\n", t.problems, t.found, t.proven,
+                  t.best);
+    assert_true(t.found > t.problems / 4 && t.found < t.problems);
+    assert_int_equal(t.best, t.found);
+}
+
+// ------------------------------------------------------------------------------------ larger graphs
+
+static void many_nodes_never_cost_more_than_greedy(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    uint32_t problems = 0, better = 0;
+    static uint32_t chosen[200];
+    for (uint32_t i = 0; i < rounds; i++)
+        for (uint32_t kind = 0; kind < 64; kind++)
+            for (shape which = 0; which < SHAPES; which++, problems++) {
+                random_problem r;
+                tni_solution s;
+                random_options options = options_of(kind, 15 + next_random(&seed) % 100,
+                                                    1 + next_random(&seed) % 6);
+                options.shape = which;
+                random_problem_make(&r, &options, &seed);
+                assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+                double greedy = greedy_ns(&r.problem);
+                if (!s.is_found)
+                    fail_msg("%s, kind %u: nothing found", shape_names[which], kind);
+                check_solution(&r.problem, &s, shape_names[which]);
+                assert_true(is_near(s.cost_ns, cost_of(&r.problem, chosen)));
+                assert_true(s.cost_ns <= greedy);
+                assert_true(s.greedy_ns == greedy || is_near(s.greedy_ns, greedy));
+                better += s.cost_ns < greedy * (1 - 1e-9);
+                random_problem_finish(&r);
+            }
+    print_message("%u problems, %u better than greedy\n", problems, better);
+    assert_true(better > problems / 2);
+}
+
+// ------------------------------------------------------------------------------------------ by hand
+
+enum { LAYERS = 32, LAYER_NODES = 5, HAND_NODES = LAYERS * LAYER_NODES, HAND_PLACES = 3 };
+
+// A problem made by hand: a chain, or layers with a residual, of single claims.
+typedef struct by_hand {
+    tni_arena arena;
+    tni_problem problem;
+    tni_links links;
+    uint32_t numbers[HAND_NODES];
+    tni_problem_claim claims[HAND_NODES * HAND_PLACES];
+    uint32_t items[HAND_NODES * HAND_PLACES];
+    uint64_t item_bytes[HAND_NODES * HAND_PLACES];
+    uint64_t places[HAND_NODES], value_bytes[HAND_NODES];
+    uint32_t groups[HAND_NODES];
+    uint32_t first[HAND_NODES + 1], operands[2 * HAND_NODES];
+    uint64_t limits[HAND_PLACES];
+    uint32_t chosen[HAND_NODES];
+} by_hand;
+
+static void begin_by_hand(by_hand *h, uint32_t places)
+{
+    memset(h, 0, sizeof *h);
+    tni_arena_init(&h->arena, NULL);
+    assert_true(tni_links_default(places, &h->arena, &h->links));
+    h->problem = (tni_problem){ .place_count = places,
+                                .claims = h->claims,
+                                .places = h->places,
+                                .groups = h->groups,
+                                .first_operand = h->first,
+                                .operands = h->operands,
+                                .first_before = h->first,
+                                .before = h->operands,
+                                .value_bytes = h->value_bytes,
+                                .links = &h->links,
+                                .claim_items = h->items,
+                                .item_bytes = h->item_bytes };
+}
+
+// costs: by place, 0 = refused. operands end with TNP_NONE.
+static uint32_t add_by_hand(by_hand *h, const double *costs, uint64_t weight_bytes,
+                            const uint32_t *operands)
+{
+    tni_problem *problem = &h->problem;
+    uint32_t n = problem->node_count++;
+    h->numbers[n] = n;
+    h->places[n] = UINT64_MAX;
+    h->groups[n] = TNP_NONE;
+    h->value_bytes[n] = 1000;
+    h->first[n + 1] = h->first[n];
+    for (; *operands != TNP_NONE; operands++)
+        h->operands[h->first[n + 1]++] = *operands;
+    for (uint32_t p = 0; p < problem->place_count; p++) {
+        uint32_t item = problem->item_count++;
+        h->items[item] = item;
+        h->item_bytes[item] = weight_bytes;
+        if (costs[p] > 0)
+            h->claims[problem->claim_count++] = (tni_problem_claim){ .place = p,
+                                                                     .node_count = 1,
+                                                                     .nodes = &h->numbers[n],
+                                                                     .cost_ns = costs[p],
+                                                                     .first_item = item,
+                                                                     .item_count = 1 };
+    }
+    return n;
+}
+
+static uint32_t place_by_hand(const by_hand *h, uint32_t node)
+{
+    return h->claims[h->chosen[node]].place;
+}
+
+static tni_solution solve_by_hand(by_hand *h)
+{
+    tni_solution s;
+    assert_true(tni_solve(&h->problem, &h->arena, h->chosen, &s));
+    return s;
+}
+
+// Rows 10 and 18 of placing a model: what is alike is divided where it is full, and only there.
+static void layers_that_do_not_fit_one_place_are_divided_between_places(void **state)
+{
+    (void)state;
+    by_hand h;
+    begin_by_hand(&h, HAND_PLACES);
+    static const double costs[HAND_PLACES] = { 1000, 1500, 20000 };
+    uint32_t x = add_by_hand(&h, costs, 0, (uint32_t[]){ TNP_NONE });
+    for (int layer = 0; h.problem.node_count + 4 < HAND_NODES; layer++) {
+        uint32_t norm = add_by_hand(&h, costs, 10, (uint32_t[]){ x, TNP_NONE });
+        uint32_t a = add_by_hand(&h, costs, 1000, (uint32_t[]){ norm, TNP_NONE });
+        uint32_t b = add_by_hand(&h, costs, 1000, (uint32_t[]){ norm, TNP_NONE });
+        x = add_by_hand(&h, costs, 500, (uint32_t[]){ a, b, TNP_NONE });
+        x = add_by_hand(&h, costs, 0, (uint32_t[]){ norm, x, TNP_NONE });
+    }
+    h.limits[0] = 10 * 2510;
+    h.limits[1] = 12 * 2510;
+    h.limits[2] = TNI_NO_LIMIT;
+    h.problem.limits = h.limits;
+    tni_solution s = solve_by_hand(&h);
+    uint32_t changes = 0;
+    for (uint32_t n = 1; n < h.problem.node_count; n++)
+        changes += place_by_hand(&h, n) != place_by_hand(&h, n - 1);
+    assert_true(s.is_found);
+    assert_true(s.used[0] > h.limits[0] * 9 / 10 && s.used[0] <= h.limits[0]);
+    assert_true(s.used[1] > h.limits[1] * 9 / 10 && s.used[1] <= h.limits[1]);
+    print_message("%s: %.0f, bound %.0f, %u changes of place\n", s.method, s.cost_ns, s.bound_ns,
+                  changes);
+    assert_in_range(changes, 2, 3);
+    assert_true(s.bound_ns > 0.9 * s.cost_ns);
+    h.limits[2] = 2510;   // now it cannot fit, and what lacks is told
+    s = solve_by_hand(&h);
+    assert_false(s.is_found);
+    assert_true(s.is_covered);
+    assert_int_not_equal(s.full_place, TNP_NONE);
+    assert_true(s.lacking_bytes == s.used[s.full_place] - h.limits[s.full_place]);
+    tni_arena_finish(&h.arena);
+}
+
+// Row 25, at the level of the solver.
+static void cheap_nodes_between_two_that_must_move_stay(void **state)
+{
+    (void)state;
+    static const double heavy[] = { 100, 1e6 }, unsupported[] = { 0, 1e6 }, cheap[] = { 100, 200 };
+    for (int count = 1; count <= 4; count++) {
+        by_hand h;
+        begin_by_hand(&h, 2);
+        uint32_t x = add_by_hand(&h, heavy, 0, (uint32_t[]){ TNP_NONE });
+        x = add_by_hand(&h, unsupported, 0, (uint32_t[]){ x, TNP_NONE });
+        for (int i = 0; i < count; i++)
+            x = add_by_hand(&h, cheap, 0, (uint32_t[]){ x, TNP_NONE });
+        x = add_by_hand(&h, unsupported, 0, (uint32_t[]){ x, TNP_NONE });
+        x = add_by_hand(&h, heavy, 0, (uint32_t[]){ x, TNP_NONE });
+        tni_solution s = solve_by_hand(&h);
+        assert_true(s.is_proven);
+        for (uint32_t n = 0; n <= x; n++)
+            assert_int_equal(place_by_hand(&h, n), n > 0 && n < x);
+        tni_arena_finish(&h.arena);
+    }
+}
+
+// Row 17: a batch goes to the faster place as soon as the link is worth it, and not before.
+static void the_link_decides_where_a_batch_runs(void **state)
+{
+    (void)state;
+    for (uint32_t batch = 1; batch <= 64; batch++)
+        for (int gbps = 1; gbps <= 64; gbps *= 8) {
+            by_hand h;
+            begin_by_hand(&h, 2);
+            for (int i = 0; i < 4; i++) {
+                h.links.latency_ns[i] = 5000;
+                h.links.ns_per_byte[i] = 1.0 / gbps;
+            }
+            double ns = 1000.0 * batch, fast = ns / 10;
+            uint32_t x = add_by_hand(&h, (double[]){ 0, 10 }, 0, (uint32_t[]){ TNP_NONE });
+            uint32_t y = add_by_hand(&h, (double[]){ fast, ns }, 0, (uint32_t[]){ x, TNP_NONE });
+            add_by_hand(&h, (double[]){ 0, 10 }, 0, (uint32_t[]){ y, TNP_NONE });
+            h.value_bytes[x] = h.value_bytes[y] = 4096 * batch;
+            double copies = 2 * (5000 + 4096.0 * batch / gbps);
+            tni_solution s = solve_by_hand(&h);
+            assert_int_equal(place_by_hand(&h, y), fast + copies < ns ? 0 : 1);
+            assert_true(s.is_proven);
+            tni_arena_finish(&h.arena);
+        }
+}
+
+// Row 26: a value that many read on a place is paid once there, so all of them go.
+static void a_copy_is_paid_once_for_all_its_readers(void **state)
+{
+    (void)state;
+    by_hand h;
+    begin_by_hand(&h, 3);
+    uint32_t x = add_by_hand(&h, (double[]){ 0, 0, 10 }, 0, (uint32_t[]){ TNP_NONE });
+    double copy = tni_transfer_cost_ns(h.value_bytes[x]);
+    for (int i = 0; i < 8; i++)   // each saves a third of a copy
+        add_by_hand(&h, (double[]){ 100, 0, 100 + copy / 3 }, 0, (uint32_t[]){ x, TNP_NONE });
+    tni_solution s = solve_by_hand(&h);
+    for (uint32_t n = 1; n <= 8; n++)
+        assert_int_equal(place_by_hand(&h, n), 0);
+    assert_true(is_near(s.cost_ns, 10 + 800 + copy));
+    assert_true(s.is_proven);
+    tni_arena_finish(&h.arena);
+}
+
+// ---------------------------------------------------------------------------------------- no memory
+
+static tn_status solve_with(const tn_allocator *allocator, void *context)
+{
+    const random_problem *r = context;
+    tni_arena arena;
+    tni_solution s;
+    tni_arena_init(&arena, allocator);
+    uint32_t *chosen = tni_arena_take_array(&arena, r->problem.node_count, sizeof *chosen);
+    bool has_memory = chosen && tni_solve(&r->problem, &arena, chosen, &s);
+    tni_arena_finish(&arena);
+    return has_memory ? TN_OK : TN_E_HOST_MEMORY;
+}
+
+static void memory_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        random_problem r;
+        random_options options = options_of(kind & 1 ? 63 : 0, kind < 2 ? 60 : 14, 3);
+        options.shape = kind & 1 ? ANY : LAYERED;
+        options.has_limits = kind > 0;
+        random_problem_make(&r, &options, &seed);
+        for_each_failing_allocation(solve_with, &r);
+        random_problem_finish(&r);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
         rounds = (uint32_t)strtoul(argv[1], NULL, 10);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_nodes_get_the_best_assignment_there_is),
+        cmocka_unit_test(few_nodes_get_the_best_assignment_that_fits),
+        cmocka_unit_test(many_nodes_never_cost_more_than_greedy),
+        cmocka_unit_test(layers_that_do_not_fit_one_place_are_divided_between_places),
+        cmocka_unit_test(cheap_nodes_between_two_that_must_move_stay),
+        cmocka_unit_test(the_link_decides_where_a_batch_runs),
+        cmocka_unit_test(a_copy_is_paid_once_for_all_its_readers),
+        cmocka_unit_test(memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 // Prints how long the solver takes and how far it is from its bound, by shape and size of random
-// problems: solve_times [NODES…]. No test: times are of the machine.
+// problems: solve_times [SHAPE|all [NODES…]]. No test: times are of the machine.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "random_problem.h"
@@ -48,17 +49,19 @@ int main(int argc, char **argv)
         { "", { .has_refusals = true } },
         { ", heavy nodes", { .has_refusals = true, .has_heavy_nodes = true } },
         { ", fusions", { .has_refusals = true, .has_fusions = true } },
-        { ", limits", { .has_limits = true } },
+        { ", limits", { .has_limits = true, .has_room = true } },
     };
     for (shape which = 0; which < SHAPES; which++)
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-            for (uint32_t places = 2; places <= 3; places++)
-                for (int i = 0; i < (argc > 1 ? argc - 1 : 3); i++) {
-                    random_options options = kinds[k].options;
-                    options.shape = which;
-                    options.places = places;
-                    options.nodes = argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : sizes[i];
-                    time_one(&options, kinds[k].says);
-                }
+        if (argc < 2 || strcmp(argv[1], "all") == 0 || strcmp(argv[1], shape_names[which]) == 0)
+            for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+                for (uint32_t places = 2; places <= 3; places++)
+                    for (int i = 0; i < (argc > 2 ? argc - 2 : 3); i++) {
+                        random_options options = kinds[k].options;
+                        options.shape = which;
+                        options.places = places;
+                        options.nodes = argc > 2 ? (uint32_t)strtoul(argv[i + 2], NULL, 10)
+                                                 : sizes[i];
+                        time_one(&options, kinds[k].says);
+                    }
     return 0;
 }
