@@ -15,9 +15,10 @@
 #include "sched/solve_internal.h"
 
 enum {
-    MOST_ROUNDS = 24,        // of prices
-    MOST_KEPT = 12,          // assignments to be crossed
-    PRICE_NODES = 1 << 18,   // of all rounds together; but at least LEAST_ROUNDS
+    MOST_ROUNDS = 100,   // of prices
+    MOST_BASES = 6,
+    MOST_KEPT = 16,          // assignments to be crossed
+    PRICE_NODES = 1 << 15,   // of all rounds together; but at least LEAST_ROUNDS
     LEAST_ROUNDS = 6,
     PRICE_BRANCHES = 4,
 };
@@ -26,6 +27,7 @@ typedef struct fitting {
     tni_solving *s;
     const tni_problem *problem;
     tni_arena *arena;
+    double *direction;           // by place: that prices move along
     double *price;               // by place: of a byte
     double *claim_ns;            // by claim, with prices
     double *group_ns;            // [group * place_count + place]
@@ -48,7 +50,8 @@ static bool take_tables(fitting *f)
     for (int i = 0; i < MOST_KEPT; i++)
         if (!(f->kept[i] = tni_arena_take_array(f->arena, problem->node_count, sizeof *f->kept[i])))
             return false;
-    return f->price && f->claim_ns && f->group_ns && f->sharers && f->used &&
+    f->direction = tni_arena_take_array(f->arena, problem->place_count, sizeof *f->direction);
+    return f->price && f->direction && f->claim_ns && f->group_ns && f->sharers && f->used &&
            tni_changes_make(f->s->index, f->arena, &f->changes);
 }
 
@@ -112,7 +115,7 @@ static double price_of_limits(const fitting *f)
     return ns;
 }
 
-// The oldest goes; the first one, without prices, stays.
+// Of those that prices made, the oldest goes.
 static void keep(fitting *f, const uint32_t *chosen)
 {
     size_t bytes = f->problem->node_count * sizeof *chosen;
@@ -120,41 +123,46 @@ static void keep(fitting *f, const uint32_t *chosen)
         if (memcmp(f->kept[i], chosen, bytes) == 0)
             return;
     if (f->kept_count == MOST_KEPT) {
-        uint32_t *oldest = f->kept[1];
-        memmove(&f->kept[1], &f->kept[2], (MOST_KEPT - 2) * sizeof *f->kept);
+        uint32_t *oldest = f->kept[MOST_KEPT / 2];
+        memmove(&f->kept[MOST_KEPT / 2], &f->kept[MOST_KEPT / 2 + 1],
+                (MOST_KEPT / 2 - 1) * sizeof *f->kept);
         f->kept[--f->kept_count] = oldest;
     }
     memcpy(f->kept[f->kept_count++], chosen, bytes);
 }
 
-// A price moves by a factor, which gets closer to 1 with each round; from nothing to what would
-// double the cost if the whole limit had it.
-static void move_prices(fitting *f, const uint64_t *used, uint32_t round, double cost_ns)
+// Up from what would add a tenth to the cost if the whole limit had it, while nothing fits. Then by
+// the distance between the best cost and the bound (Polyak's step), along what is too much, with
+// some of the direction before: else two places would take everything in turn.
+static void move_prices(fitting *f, const uint64_t *used, double distance_ns, double cost_ns)
 {
-    double factor = 1 + 3.0 / (1 + round / 2.0);
+    double squares = 0;
     for (uint32_t p = 0; p < f->problem->place_count; p++) {
-        double start = cost_ns / (room(f, p) + 1);
-        if (!is_limited(f, p))
-            continue;
-        if (used[p] > f->problem->limits[p])
-            f->price[p] = f->price[p] > 0 ? f->price[p] * factor : start * 0.1;
-        else
-            f->price[p] /= factor;
+        double excess = is_limited(f, p) ? (double)used[p] - (double)f->problem->limits[p] : 0;
+        f->direction[p] = excess + f->direction[p] * 0.6;
+        if (f->price[p] == 0 && f->direction[p] < 0)
+            f->direction[p] = 0;
+        squares += f->direction[p] * f->direction[p];
+    }
+    for (uint32_t p = 0; p < f->problem->place_count; p++) {
+        double step = squares > 0 ? f->direction[p] * distance_ns / squares : 0;
+        if (f->s->best_above && is_limited(f, p))
+            step = used[p] <= f->problem->limits[p]
+                       ? -f->price[p] / 4
+                       : fmax(f->price[p], cost_ns / (room(f, p) + 1) / 10);
+        f->price[p] = fmax(0, f->price[p] + step);
     }
 }
 
+// Smaller steps each time that the bound does not rise.
 static bool solve_with_prices(fitting *f)
 {
     uint32_t nodes = f->problem->node_count, rounds = PRICE_NODES / (nodes ? nodes : 1);
     uint32_t *chosen = tni_arena_take_array(f->arena, nodes, sizeof *chosen);
+    double pace = 1;
     rounds = rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     if (!chosen)
         return false;
-    if (f->s->method) {
-        keep(f, f->s->best);
-        tni_problem_used(f->s->index, f->s->best, f->used);
-        move_prices(f, f->used, 0, f->s->best_ns);
-    }
     for (uint32_t round = 0; round < rounds && !tni_solving_is_done(f->s); round++) {
         tni_ordered how = { .claim_ns = f->claim_ns,
                             .group_ns = f->group_ns,
@@ -163,13 +171,15 @@ static bool solve_with_prices(fitting *f)
         if (!tni_solve_ordered(f->s, &how, chosen))
             return false;
         double bound = how.bound_ns - price_of_limits(f);
+        pace = bound > f->s->bound_ns ? pace : pace * 0.95;
         f->s->bound_ns = bound > f->s->bound_ns ? bound : f->s->bound_ns;
         if (!how.is_found)
             return true;
         keep(f, chosen);
         tni_solving_consider(f->s, chosen, "prices");
         tni_problem_used(f->s->index, chosen, f->used);
-        move_prices(f, f->used, round, tni_problem_cost_ns(f->s->index, chosen));
+        move_prices(f, f->used, pace * (f->s->best_ns - bound),
+                    tni_problem_cost_ns(f->s->index, chosen));
     }
     return true;
 }
@@ -182,12 +192,14 @@ typedef struct crossing {
     uint32_t end;   // the second one begins here; TNP_NONE: nothing was found
 } crossing;
 
-// From `to` alone, node by node, to `from` alone. A cut that no claim crosses is looked at.
-static void cross(fitting *f, const uint32_t *from, const uint32_t *to, crossing *best,
+// From `to` alone, node by node, to `from` alone. A cut that no claim crosses is looked at. Whether
+// one was better than the best.
+static bool cross(fitting *f, const uint32_t *from, const uint32_t *to, crossing *best,
                   uint32_t stop)
 {
     tni_changes *changes = &f->changes;
     const tni_problem *problem = f->problem;
+    bool is_better = false;
     tni_changes_set(changes, to);
     for (uint32_t n = 0; n < problem->node_count && n < stop; n++) {
         const tni_problem_claim *claim = &problem->claims[from[n]];
@@ -198,51 +210,69 @@ static void cross(fitting *f, const uint32_t *from, const uint32_t *to, crossing
         if (changes->bare_count || changes->torn_count)
             continue;
         uint64_t above = tni_changes_above(changes);
-        if (above < best->above || (above == best->above && changes->ns < best->ns))
-            *best = (crossing){ above, changes->ns, n + 1 };
+        if (above > best->above || (above == best->above && changes->ns >= best->ns))
+            continue;
+        *best = (crossing){ above, changes->ns, n + 1 };
+        is_better = true;
     }
+    return is_better;
 }
 
-// All pairs of the assignments kept; the best of it is one more.
-static bool cross_all(fitting *f)
+// Crosses one assignment with those kept, on either side, as long as that makes it better.
+static bool climb(fitting *f, const uint32_t *base, uint32_t *climbed)
 {
-    uint32_t *crossed = tni_arena_take_array(f->arena, f->problem->node_count, sizeof *crossed);
-    if (!crossed)
-        return false;
-    bool has_changed = true;
-    for (uint32_t round = 0; round < 2 * f->problem->place_count && has_changed; round++) {
-        crossing best = { f->s->best_above, f->s->best_ns * (1 - 1e-9), TNP_NONE };
-        uint32_t from = 0, to = 0, count = f->kept_count, cycles;
-        for (uint32_t i = 0; i < count; i++)
-            for (uint32_t k = 0; k < count; k++) {
-                uint32_t before = best.end;
-                crossing found = best;
-                if (i == k)
-                    continue;
-                cross(f, f->kept[i], f->kept[k], &found, TNP_NONE);
-                if (found.above < best.above || found.ns < best.ns || before != found.end) {
-                    best = found;
-                    from = i;
-                    to = k;
-                }
+    size_t bytes = f->problem->node_count * sizeof *climbed;
+    uint32_t cycles;
+    memcpy(climbed, base, bytes);
+    tni_changes_set(&f->changes, base);
+    crossing best = { tni_changes_above(&f->changes), f->changes.ns, 0 };
+    for (uint32_t round = 0; round < 2 * f->problem->place_count && best.end != TNP_NONE; round++) {
+        const uint32_t *from = NULL, *to = NULL;
+        best.end = TNP_NONE;
+        for (uint32_t i = 0; i < f->kept_count; i++) {
+            if (cross(f, f->kept[i], climbed, &best, TNP_NONE)) {
+                from = f->kept[i];
+                to = climbed;
             }
-        has_changed = false;
+            if (cross(f, climbed, f->kept[i], &best, TNP_NONE)) {
+                from = climbed;
+                to = f->kept[i];
+            }
+        }
         if (best.end == TNP_NONE)
             break;
-        cross(f, f->kept[from], f->kept[to], &(crossing){ 0 }, best.end);
-        memcpy(crossed, f->changes.chosen, f->problem->node_count * sizeof *crossed);
-        if (!tni_problem_has_order(f->s->index, crossed, f->s->cycle, &cycles))
+        cross(f, from, to, &(crossing){ 0 }, best.end);
+        if (!tni_problem_has_order(f->s->index, f->changes.chosen, f->s->cycle, &cycles))
             break;
-        has_changed = tni_solving_consider(f->s, crossed, "crossing");
-        keep(f, crossed);
+        memcpy(climbed, f->changes.chosen, bytes);
     }
+    return tni_solving_consider(f->s, climbed, "crossing");
+}
+
+// The latest of those kept that fit, and the best; where none fits, the latest of all.
+static bool climb_from_all(fitting *f)
+{
+    uint32_t *climbed = tni_arena_take_array(f->arena, f->problem->node_count, sizeof *climbed);
+    uint32_t *base = tni_arena_take_array(f->arena, f->problem->node_count, sizeof *base);
+    uint32_t count = 0;
+    if (!climbed || !base)
+        return false;
+    for (uint32_t i = f->kept_count; i-- > 0 && count < MOST_BASES;) {
+        bool fits = tni_problem_used(f->s->index, f->kept[i], f->used) == 0;
+        if (!fits && f->s->best_above == 0)
+            continue;
+        climb(f, f->kept[i], climbed);
+        count++;
+    }
+    memcpy(base, f->s->best, f->problem->node_count * sizeof *base);
+    if (climb(f, base, climbed))
+        keep(f, climbed);
     return true;
 }
 
 // Those with everything that can be on one place there: layers are divided between these.
 static bool keep_places(fitting *f)
 {
-    const tni_problem_index *index = f->s->index;
     uint32_t *chosen = tni_arena_take_array(f->arena, f->problem->node_count, sizeof *chosen);
     if (!chosen)
         return false;
@@ -267,7 +297,6 @@ static bool keep_places(fitting *f)
         tni_solving_consider(f->s, chosen, "prices");
         keep(f, chosen);
     }
-    (void)index;
     return true;
 }
 
@@ -276,9 +305,12 @@ bool tni_solve_within_limits(tni_solving *s)
     tni_arena arena;
     fitting f = { .s = s, .problem = s->problem, .arena = &arena };
     tni_arena_init(&arena, &s->arena->allocator);
-    bool has_memory = take_tables(&f) && count_sharers(&f) && solve_with_prices(&f);
+    bool has_memory = take_tables(&f) && count_sharers(&f);
+    if (has_memory && s->method)
+        keep(&f, s->best);
+    has_memory = has_memory && keep_places(&f) && climb_from_all(&f) && solve_with_prices(&f);
     if (has_memory && !tni_solving_is_done(s))
-        has_memory = keep_places(&f) && cross_all(&f);
+        has_memory = climb_from_all(&f);
     tni_arena_finish(&arena);
     return has_memory;
 }

@@ -16,16 +16,26 @@ typedef struct greedy {
     uint32_t *chosen;
 } greedy;
 
+// A group is where each of its nodes has a claim alone, if it has any: whether a claim on several
+// can be chosen depends on its other nodes.
 static void find_singles(greedy *g)
 {
+    for (uint32_t i = 0; i < g->problem->group_count; i++)
+        g->group_place[i] = UINT64_MAX;
     for (uint32_t n = 0; n < g->problem->node_count; n++) {
+        uint64_t alone = 0;
         g->single_ns[n] = INFINITY;
         g->chosen[n] = TNP_NONE;
         for (uint32_t i = g->index->first_claim[n]; i < g->index->first_claim[n + 1]; i++) {
             const tni_problem_claim *claim = &g->problem->claims[g->index->claims[i]];
-            if (claim->node_count == 1 && claim->cost_ns < g->single_ns[n])
+            if (claim->node_count > 1)
+                continue;
+            alone |= UINT64_C(1) << claim->place;
+            if (claim->cost_ns < g->single_ns[n])
                 g->single_ns[n] = claim->cost_ns;
         }
+        if (alone && g->problem->groups && g->problem->groups[n] != TNP_NONE)
+            g->group_place[g->problem->groups[n]] &= alone;
     }
 }
 
@@ -89,8 +99,6 @@ uint32_t tni_solve_greedily(const tni_problem_index *index, bool single_nodes_on
     if (!*out_has_memory)
         return 0;
     find_singles(&g);
-    for (uint32_t i = 0; i < problem->group_count; i++)
-        g.group_place[i] = UINT64_MAX;
     for (uint32_t n = 0; n < problem->node_count; n++) {
         uint32_t best = TNP_NONE;
         double best_ns = INFINITY, ns;

@@ -7,11 +7,35 @@
 
 #include "base/macros.h"
 
-static bool is_allowed(const tni_problem *problem, const tni_problem_claim *claim)
+static bool is_allowed(const tni_problem *problem, const tni_problem_claim *claim,
+                       const uint64_t *group_places)
 {
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        if (!(problem->places[claim->nodes[i]] >> claim->place & 1))
+    uint64_t here = UINT64_C(1) << claim->place;
+    for (uint32_t i = 0; i < claim->node_count; i++) {
+        uint32_t n = claim->nodes[i], group = problem->groups ? problem->groups[n] : TNP_NONE;
+        if (!(problem->places[n] & here) || (group != TNP_NONE && !(group_places[group] & here)))
             return false;
+    }
+    return true;
+}
+
+// A group can only be where every node of it has a claim.
+static bool find_useless(tni_problem_index *index, tni_arena *arena)
+{
+    const tni_problem *problem = index->problem;
+    uint64_t *takers = tni_arena_take_array(arena, problem->node_count, sizeof *takers);
+    uint64_t *groups = tni_arena_take_array(arena, problem->group_count, sizeof *groups);
+    if (!takers || !groups)
+        return false;
+    memset(groups, 0xff, problem->group_count * sizeof *groups);
+    for (uint32_t c = 0; c < problem->claim_count; c++)
+        for (uint32_t i = 0; i < problem->claims[c].node_count; i++)
+            takers[problem->claims[c].nodes[i]] |= UINT64_C(1) << problem->claims[c].place;
+    for (uint32_t n = 0; n < problem->node_count; n++)
+        if (problem->groups && problem->groups[n] != TNP_NONE)
+            groups[problem->groups[n]] &= takers[n] & problem->places[n];
+    for (uint32_t c = 0; c < problem->claim_count; c++)
+        index->is_useless[c] = !is_allowed(problem, &problem->claims[c], groups);
     return true;
 }
 
@@ -108,11 +132,8 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
         .unit_color = tni_arena_take_array(arena, nodes, sizeof *out->unit_color),
     };
     if (!out->first_claim || !out->is_useless || !out->stamps || !out->stack_node ||
-        !out->stack_edge || !out->unit_color || !list_readers(out, arena))
-        return false;
-    for (uint32_t c = 0; c < problem->claim_count; c++)
-        out->is_useless[c] = !is_allowed(problem, &problem->claims[c]);
-    if (!list_claims(out, arena))
+        !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
+        !find_useless(out, arena) || !list_claims(out, arena))
         return false;
     drop_replaced(out);
     return list_claims(out, arena);

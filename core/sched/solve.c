@@ -26,9 +26,14 @@ enum {
     BRANCH_NODES = 1 << 16,   // of all branches together
 };
 
+bool tni_solving_is_proven(const tni_solving *s)
+{
+    return s->best_ns <= s->bound_ns + 1e-9 * fabs(s->bound_ns);
+}
+
 bool tni_solving_is_done(const tni_solving *s)
 {
-    return s->best_above == 0 && s->best_ns <= s->bound_ns + 1e-9 * fabs(s->bound_ns);
+    return s->best_above == 0 && tni_solving_is_proven(s);
 }
 
 bool tni_solving_consider(tni_solving *s, const uint32_t *chosen, const char *method)
@@ -218,7 +223,10 @@ static bool solve(tni_solving *s)
         return true;
     if (!solve_by_elimination(s))
         return false;
-    if (s->best_above && s->bound_ns < INFINITY && !tni_solve_within_limits(s))
+    if (!s->index->has_fusions && !tni_solving_is_proven(s) && !tni_solve_by_cuts(s))
+        return false;
+    if (s->problem->limits && s->best_above && s->bound_ns < INFINITY &&
+        !tni_solve_within_limits(s))
         return false;
     if (!tni_solving_is_done(s) && !tni_improve(s))
         return false;

@@ -398,13 +398,14 @@ static void layers_that_do_not_fit_one_place_are_divided_between_places(void **s
     by_hand h;
     begin_by_hand(&h, HAND_PLACES);
     static const double costs[HAND_PLACES] = { 1000, 1500, 20000 };
-    uint32_t x = add_by_hand(&h, costs, 0, (uint32_t[]){ TNP_NONE });
+    static const double little[HAND_PLACES] = { 100, 150, 2000 };
+    uint32_t x = add_by_hand(&h, little, 0, (uint32_t[]){ TNP_NONE });
     for (int layer = 0; h.problem.node_count + 4 < HAND_NODES; layer++) {
-        uint32_t norm = add_by_hand(&h, costs, 10, (uint32_t[]){ x, TNP_NONE });
+        uint32_t norm = add_by_hand(&h, little, 10, (uint32_t[]){ x, TNP_NONE });
         uint32_t a = add_by_hand(&h, costs, 1000, (uint32_t[]){ norm, TNP_NONE });
         uint32_t b = add_by_hand(&h, costs, 1000, (uint32_t[]){ norm, TNP_NONE });
         x = add_by_hand(&h, costs, 500, (uint32_t[]){ a, b, TNP_NONE });
-        x = add_by_hand(&h, costs, 0, (uint32_t[]){ norm, x, TNP_NONE });
+        x = add_by_hand(&h, little, 0, (uint32_t[]){ norm, x, TNP_NONE });
     }
     h.limits[0] = 10 * 2510;
     h.limits[1] = 12 * 2510;
