@@ -312,6 +312,57 @@ static void many_nodes_never_cost_more_than_greedy(void **state)
     assert_true(better > problems / 2);
 }
 
+// Without limits and fusions: of any graph by a minimum cut.
+static void two_places_get_the_best_assignment_there_is(void **state)
+{
+    (void)state;
+    uint64_t seed = 4;
+    uint32_t cuts = 0;
+    static uint32_t chosen[300];
+    for (uint32_t i = 0; i < rounds; i++)
+        for (uint32_t kind = 0; kind < 32; kind += 2) {
+            random_problem r;
+            tni_solution s;
+            random_options options = options_of(kind, 200 + next_random(&seed) % 100, 2);
+            options.shape = kind & 4 ? LAYERED : ANY;
+            random_problem_make(&r, &options, &seed);
+            assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+            check_solution(&r.problem, &s, shape_names[options.shape]);
+            if (!s.is_proven)
+                fail_msg("kind %u: %.3f, bound %.3f by %s", kind, s.cost_ns, s.bound_ns, s.method);
+            cuts += strcmp(s.method, "cut") == 0;
+            random_problem_finish(&r);
+        }
+    print_message("%u by a cut\n", cuts);
+    assert_true(cuts > 0);
+}
+
+static void chains_and_blocks_are_solved_exactly_whatever_their_length(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    static uint32_t chosen[5000];
+    static const shape shapes[] = { CHAIN, SERIES_PARALLEL, TRANSFORMER };
+    for (uint32_t i = 0; i < rounds; i++)
+        for (size_t k = 0; k < TN_COUNT_OF(shapes); k++)
+            for (int fused = 0; fused < 2; fused++) {
+                random_problem r;
+                tni_solution s;
+                random_options options = { .shape = shapes[k],
+                                           .nodes = fused ? 200 : 1000,
+                                           .places = 3,
+                                           .has_refusals = true,
+                                           .has_fusions = fused && shapes[k] != TRANSFORMER };
+                random_problem_make(&r, &options, &seed);
+                assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+                check_solution(&r.problem, &s, shape_names[options.shape]);
+                if (!s.is_proven)
+                    fail_msg("%s: %.3f, bound %.3f by %s", shape_names[options.shape], s.cost_ns,
+                             s.bound_ns, s.method);
+                random_problem_finish(&r);
+            }
+}
+
 // ------------------------------------------------------------------------------------------ by hand
 
 enum { LAYERS = 32, LAYER_NODES = 5, HAND_NODES = LAYERS * LAYER_NODES, HAND_PLACES = 3 };
@@ -516,7 +567,7 @@ static void memory_that_is_not_there_is_told(void **state)
     uint64_t seed = 7;
     for (uint32_t kind = 0; kind < 4; kind++) {
         random_problem r;
-        random_options options = options_of(kind & 1 ? 63 : 0, kind < 2 ? 60 : 14, 3);
+        random_options options = options_of(kind & 1 ? 63 : 0, kind < 2 ? 30 : 10, 3);
         options.shape = kind & 1 ? ANY : LAYERED;
         options.has_limits = kind > 0;
         random_problem_make(&r, &options, &seed);
@@ -533,6 +584,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(few_nodes_get_the_best_assignment_there_is),
         cmocka_unit_test(few_nodes_get_the_best_assignment_that_fits),
         cmocka_unit_test(many_nodes_never_cost_more_than_greedy),
+        cmocka_unit_test(two_places_get_the_best_assignment_there_is),
+        cmocka_unit_test(chains_and_blocks_are_solved_exactly_whatever_their_length),
         cmocka_unit_test(layers_that_do_not_fit_one_place_are_divided_between_places),
         cmocka_unit_test(cheap_nodes_between_two_that_must_move_stay),
         cmocka_unit_test(the_link_decides_where_a_batch_runs),
