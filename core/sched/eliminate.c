@@ -15,7 +15,6 @@
 #include <tenon/plugin.h>
 
 #include "base/alloc.h"
-#include "base/macros.h"
 #include "sched/network.h"
 
 enum { SLOTS = 64, MOST_SEEN = 32, MOST_SCOPE = 24, WINDOW = 64, SMALL_TABLE = 64 };

@@ -5,8 +5,6 @@
 
 #include <tenon/plugin.h>
 
-#include "base/macros.h"
-
 static bool is_allowed(const tni_problem *problem, const tni_problem_claim *claim,
                        const uint64_t *group_places)
 {

@@ -5,7 +5,9 @@
 //   eliminate.c   exact where few values cross: eliminates one node after another; with a bound
 //   network.c     the labels and pairs that it works on
 //   cut.c         for two places at a time: a minimum cut
-//   fit.c         memory: prices on bytes, then repair
+//   fit.c         within limits of memory: prices on bytes, and crossings
+//   changes.c     an assignment that is changed claim by claim
+//   improve.c     small changes as long as they help; all assignments of few nodes
 //   solve.c       the best of these
 //
 // Every node is covered by one claim that is chosen. A node makes at most one value; it goes once
@@ -67,15 +69,16 @@ typedef struct tni_solution {
     uint32_t *chosen;   // by node: claim; as the caller gave it
     bool is_found;      // an assignment within the limits; else chosen is the one that lacks least,
                         // or nothing
-    uint32_t stuck_node;      // not covered: the first one that greedy finds no claim for
-    bool is_covered;          // chosen covers all nodes
-    bool is_proven;           // cost_ns is the least possible; or nothing can be found
-    double cost_ns;           // of chosen
-    double bound_ns;          // no assignment within the limits costs less
-    double greedy_ns;         // what greedy alone costs; INFINITY: it found nothing
-    const char *method;       // that found it: "greedy", "elimination", "cut", "prices"
-    uint64_t *used;           // by place: bytes of chosen
-    uint32_t full_place;      // nothing fits: the place that lacks most, or TNP_NONE,
+    uint32_t stuck_node;   // not covered: the first one that greedy finds no claim for
+    bool is_covered;       // chosen covers all nodes
+    bool is_proven;        // cost_ns is the least possible; or nothing can be found
+    double cost_ns;        // of chosen
+    double bound_ns;       // no assignment within the limits costs less
+    double greedy_ns;      // what greedy alone costs; INFINITY: it found nothing
+    const char *method;    // that found it: "greedy", "elimination", "cut", "prices", "crossing",
+                           // "changes", "search"; NULL: nothing covers all nodes
+    uint64_t *used;        // by place: bytes of chosen
+    uint32_t full_place;   // nothing fits: the place that lacks most, or TNP_NONE,
     uint64_t lacking_bytes;   // and how much of it
 } tni_solution;
 
@@ -100,8 +103,8 @@ bool tni_problem_has_order(tni_problem_index *index, const uint32_t *chosen, uin
 // ------------------------------------------------------------------------------------------ methods
 
 // Node by node, each to the claim that is cheapest given where its operands are; a claim on several
-// nodes is weighed against the cheapest claims on them alone. Claims that are out are left alone. Answers how many nodes were
-// assigned before one had no claim: all, if it went well.
+// nodes is weighed against the cheapest claims on them alone. Answers how many nodes were assigned
+// before one had no claim: all, if it went well.
 uint32_t tni_solve_greedily(const tni_problem_index *index, bool single_nodes_only,
                             tni_arena *arena, uint32_t *chosen, bool *out_has_memory);
 

@@ -17,11 +17,12 @@
 
 enum {
     MOST_ENTRIES = 4096,
+    FUSED_ENTRIES = 1 << 14,
     MOST_TOLD = 1024,
     MOST_COPIES = 16,            // 5 places
-    WORK_A_NODE = 3000,          // sums of elimination
-    FUSED_WORK_A_NODE = 10000,   // where claims have several nodes
-    LEAST_WORK = 1 << 21,
+    WORK_A_NODE = 1500,          // sums of elimination
+    FUSED_WORK_A_NODE = 20000,   // where claims have several nodes
+    LEAST_WORK = 1 << 20,
     MOST_BRANCHES = 64,
     BRANCH_NODES = 1 << 16,   // of all branches together
 };
@@ -90,7 +91,7 @@ static bool add_branch(const tni_solving *s, branching *b, branch added)
     return true;
 }
 
-// What is minimised, of an assignment with an order.
+// What is minimised, without the prices of groups: to compare what two branches found.
 static double priced_ns(const tni_solving *s, const tni_ordered *how, const uint32_t *chosen)
 {
     const tni_problem *problem = s->problem;
@@ -117,7 +118,8 @@ static bool solve_branches(tni_solving *s, tni_ordered *how, branching *b, uint3
         tni_elimination one = { .is_out = s->is_out,
                                 .claim_ns = how->claim_ns,
                                 .group_ns = how->group_ns,
-                                .most_entries = MOST_ENTRIES,
+                                .most_entries = s->index->has_fusions ? FUSED_ENTRIES
+                                                                      : MOST_ENTRIES,
                                 .most_work = work < LEAST_WORK ? LEAST_WORK : work,
                                 .most_told = MOST_TOLD,
                                 .most_copies = MOST_COPIES };
@@ -175,7 +177,7 @@ static bool solve_greedily(tni_solving *s)
             s->greedy_ns = s->best_ns;
             return true;
         }
-        if (count < s->problem->node_count)
+        if (count < s->problem->node_count && s->stuck_node == TNP_NONE)
             s->stuck_node = count;
     }
     return true;
@@ -270,6 +272,7 @@ bool tni_solve(const tni_problem *problem, tni_arena *arena, uint32_t *chosen, t
         .best_ns = INFINITY,
         .best_above = UINT64_MAX,
         .bound_ns = -INFINITY,
+        .stuck_node = TNP_NONE,
         .greedy_ns = INFINITY,
         .chosen = tni_arena_take_array(arena, problem->node_count, sizeof *s.chosen),
         .cycle = tni_arena_take_array(arena, problem->node_count, sizeof *s.cycle),

@@ -442,7 +442,7 @@ static tni_solution solve_by_hand(by_hand *h)
     return s;
 }
 
-// Rows 10 and 18 of placing a model: what is alike is divided where it is full, and only there.
+// What is alike is divided where a place is full, and only there.
 static void layers_that_do_not_fit_one_place_are_divided_between_places(void **state)
 {
     (void)state;
