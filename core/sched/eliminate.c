@@ -7,8 +7,8 @@
 // are series and parallel factors over two: time is linear in both.
 //
 // Where neighbours are many, their labels make too large a table. Then its factors are divided into
-// groups that are minimised each by itself (mini-buckets: Dechter and Rish, 2003). What comes out is
-// a lower bound, and an assignment that need not be the best.
+// groups that are minimised each by itself (mini-buckets: Dechter and Rish, 2003). What comes out
+// is a lower bound, and an assignment that need not be the best.
 #include <math.h>
 #include <string.h>
 

@@ -85,7 +85,7 @@ typedef struct tni_solution {
 // chosen: by node, to be filled. Errors: only out of memory, as false. All of it comes from arena.
 bool tni_solve(const tni_problem *problem, tni_arena *arena, uint32_t *chosen, tni_solution *out);
 
-// ---------------------------------------------------------------------------------------- problem.c
+// --------------------------------------------------------------------------------------- problem.c
 
 bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_problem_index *out);
 
@@ -100,7 +100,7 @@ uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint
 bool tni_problem_has_order(tni_problem_index *index, const uint32_t *chosen, uint32_t *cycle,
                            uint32_t *out_count);
 
-// ------------------------------------------------------------------------------------------ methods
+// ----------------------------------------------------------------------------------------- methods
 
 // Node by node, each to the claim that is cheapest given where its operands are; a claim on several
 // nodes is weighed against the cheapest claims on them alone. Answers how many nodes were assigned

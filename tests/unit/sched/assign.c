@@ -229,6 +229,102 @@ static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
         strstr(r.err.text, "fake0: it would have to move a state there; fake1: no exponents"));
 }
 
+// ------------------------------------------------------------------------------------------ memory
+
+enum { WEIGHT_BYTES = 48 };
+
+static const float weight_data[12];
+
+static tn_value rig_weight(const char *name)
+{
+    return tn_graph_weight(r.graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 }, weight_data,
+                           WEIGHT_BYTES);
+}
+
+static tn_status schedule_within(const uint64_t *limits, const uint64_t *arena_bytes,
+                                 uint64_t maps_weights)
+{
+    tni_schedule_finish(&r.schedule);
+    tni_schedule_request request = { .graph = r.graph,
+                                     .devices = r.list,
+                                     .device_count = r.device_count,
+                                     .limits = limits,
+                                     .arena_bytes = arena_bytes,
+                                     .maps_weights = maps_weights };
+    tn_status status = tni_schedule_make(&request, &r.arena, &r.schedule, &r.err);
+    if (status == TN_OK)
+        rig_check(&r);
+    return status;
+}
+
+static uint32_t nodes_on(uint32_t place)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < r.graph->node_count; n++)
+        count += r.schedule.places[n] == place;
+    return count;
+}
+
+// A chain of four, a weight each but the last, which has that of the third.
+static void make_weighted_chain(void)
+{
+    tn_value w[3] = { rig_weight("a"), rig_weight("b"), rig_weight("c") }, x = rig_input(&r, "x");
+    for (int i = 0; i < 4; i++)
+        x = tn_graph_mul(r.graph, x, w[i < 3 ? i : 2]);
+    rig_finish(&r, x);
+    r.fakes[1].cost_ns = 1e6;
+}
+
+static void weights_go_where_they_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        uint64_t limit, arena_bytes, maps_weights;
+        uint32_t on_first;
+    } cases[] = {
+        { "room for all", 3 * WEIGHT_BYTES, 0, 0, 4 },
+        { "room for one: that of two nodes", WEIGHT_BYTES, 0, 0, 2 },
+        { "room for two", 2 * WEIGHT_BYTES, 0, 0, 3 },
+        { "the arena takes a part", 2 * WEIGHT_BYTES, 1, 0, 2 },
+        { "weights stay where they lie", 0, 0, 1, 4 },
+        { "no room", 0, 0, 2, 0 },
+    };
+    make_weighted_chain();
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        uint64_t limits[] = { cases[i].limit, UINT64_MAX }, arenas[] = { cases[i].arena_bytes, 0 };
+        if (schedule_within(limits, arenas, cases[i].maps_weights) != TN_OK)
+            fail_msg("%s: %s", cases[i].says, r.err.text);
+        if (nodes_on(0) != cases[i].on_first)
+            fail_msg("%s: %u nodes, not %u", cases[i].says, nodes_on(0), cases[i].on_first);
+        assert_true(r.schedule.is_proven);
+        assert_true(r.schedule.bound_ns <= r.schedule.cost_ns * (1 + 1e-9));
+    }
+}
+
+static void what_fits_nowhere_is_told_with_the_device_and_the_bytes(void **state)
+{
+    (void)state;
+    make_weighted_chain();
+    uint64_t limits[] = { WEIGHT_BYTES, WEIGHT_BYTES };
+    assert_int_equal(schedule_within(limits, NULL, 0), TN_E_DEVICE_MEMORY);
+    assert_string_equal(r.err.text, "weights and states do not fit: at least 96 bytes would be on "
+                                    "fake0, 48 are free, 48 are lacking");
+}
+
+static void states_that_are_kept_together_count_on_their_place(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value a = rig_op(&r, TNP_OP_NEG, s);
+    rig_finish(&r, a);
+    r.fakes[1].cost_ns = 1e6;
+    assert_int_equal(schedule_within((uint64_t[]){ 48, 48 }, NULL, 0), TN_OK);
+    assert_int_equal(rig_place(&r, a), 0);
+    assert_int_equal(schedule_within((uint64_t[]){ 47, 48 }, NULL, 0), TN_OK);
+    assert_int_equal(rig_place(&r, a), 1);
+}
+
 static void more_devices_than_can_be_counted_are_refused(void **state)
 {
     (void)state;
@@ -279,6 +375,9 @@ int main(void)
         CASE(what_is_written_through_stays_too),
         CASE(a_node_that_no_device_takes_is_named_with_each_reason),
         CASE(a_state_that_would_have_to_move_is_told_as_the_reason),
+        CASE(weights_go_where_they_fit),
+        CASE(what_fits_nowhere_is_told_with_the_device_and_the_bytes),
+        CASE(states_that_are_kept_together_count_on_their_place),
         CASE(more_devices_than_can_be_counted_are_refused),
         CASE(equal_offers_go_to_the_first_device),
     };

@@ -19,7 +19,7 @@ enum { MOST_NODES = 14 };
 
 static uint32_t rounds = 20;   // of each kind
 
-// ------------------------------------------------------------------------ all assignments there are
+// ----------------------------------------------------------------------- all assignments there are
 
 typedef struct all {
     const tni_problem *problem;
@@ -140,7 +140,7 @@ static void try_all(all *a, double claim_ns)
     }
 }
 
-// ------------------------------------------------------------------------------------------ checks
+// ----------------------------------------------------------------------------------------- checks
 
 static bool is_near(double a, double b)
 {
@@ -280,7 +280,7 @@ static void few_nodes_get_the_best_assignment_that_fits(void **state)
     assert_int_equal(t.best, t.found);
 }
 
-// ------------------------------------------------------------------------------------ larger graphs
+// ----------------------------------------------------------------------------------- larger graphs
 
 static void many_nodes_never_cost_more_than_greedy(void **state)
 {
@@ -363,7 +363,7 @@ static void chains_and_blocks_are_solved_exactly_whatever_their_length(void **st
             }
 }
 
-// ------------------------------------------------------------------------------------------ by hand
+// ----------------------------------------------------------------------------------------- by hand
 
 enum { LAYERS = 32, LAYER_NODES = 5, HAND_NODES = LAYERS * LAYER_NODES, HAND_PLACES = 3 };
 
@@ -547,7 +547,7 @@ static void a_copy_is_paid_once_for_all_its_readers(void **state)
     tni_arena_finish(&h.arena);
 }
 
-// ---------------------------------------------------------------------------------------- no memory
+// --------------------------------------------------------------------------------------- no memory
 
 static tn_status solve_with(const tn_allocator *allocator, void *context)
 {
