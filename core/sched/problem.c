@@ -44,13 +44,13 @@ static bool replaces(const tni_problem *problem, uint32_t a, uint32_t b)
     if (x->place != y->place || x->node_count != y->node_count || x->cost_ns > y->cost_ns ||
         memcmp(x->nodes, y->nodes, x->node_count * sizeof *x->nodes) != 0)
         return false;
-    bool is_smaller = x->bytes <= y->bytes && x->item_count == 0;
-    bool is_equal = x->bytes == y->bytes && x->item_count == y->item_count &&
-                    memcmp(&problem->claim_items[x->first_item],
-                           &problem->claim_items[y->first_item],
-                           x->item_count * sizeof *problem->claim_items) == 0;
-    if (problem->limits && !is_smaller && !is_equal)
-        return false;
+    if (problem->limits && (x->bytes > y->bytes || x->item_count)) {
+        size_t item_bytes = x->item_count * sizeof *problem->claim_items;
+        if (x->bytes > y->bytes || x->item_count != y->item_count ||
+            memcmp(&problem->claim_items[x->first_item], &problem->claim_items[y->first_item],
+                   item_bytes) != 0)
+            return false;
+    }
     return x->cost_ns < y->cost_ns || a < b;
 }
 

@@ -10,7 +10,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
     if (!chosen || !tni_links_find(request->devices, request->device_count, arena, &s->links))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
-    tni_solution solution;
+    tni_solution solution = { 0 };
     tni_assign_request assign = { .graph = s->graph,
                                   .devices = request->devices,
                                   .device_count = request->device_count,
