@@ -560,9 +560,14 @@ static bool add_pairs_of(eliminator *e, uint32_t v)
     for (uint32_t i = index->first_claim[v];
          i < index->first_claim[v + 1] && e->network.is_in_fusion[v]; i++) {
         const tni_problem_claim *claim = &problem->claims[index->claims[i]];
-        uint32_t at = 0;
-        while (claim->nodes[at] != v)
-            at++;
+        uint32_t at = 0, end = claim->node_count;
+        while (claim->nodes[at] != v) {   // halves: a claim may have the whole graph
+            uint32_t middle = at + (end - at) / 2;
+            if (claim->nodes[middle] <= v)
+                at = middle;
+            else
+                end = middle;
+        }
         if (at == 0 || e->mark[claim->nodes[at - 1]] == e->stamp)
             continue;
         e->mark[claim->nodes[at - 1]] = e->stamp;

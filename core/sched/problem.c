@@ -125,12 +125,13 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
         .is_useless = tni_arena_take_array(arena, problem->claim_count, sizeof *out->is_useless),
         .stamps = tni_arena_take_array(arena, (size_t)problem->item_count + problem->group_count,
                                        sizeof *out->stamps),
+        .stack_unit = tni_arena_take_array(arena, nodes, sizeof *out->stack_unit),
         .stack_node = tni_arena_take_array(arena, nodes, sizeof *out->stack_node),
         .stack_edge = tni_arena_take_array(arena, nodes, sizeof *out->stack_edge),
         .unit_color = tni_arena_take_array(arena, nodes, sizeof *out->unit_color),
     };
-    if (!out->first_claim || !out->is_useless || !out->stamps || !out->stack_node ||
-        !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
+    if (!out->first_claim || !out->is_useless || !out->stamps || !out->stack_unit ||
+        !out->stack_node || !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
         !find_useless(out, arena) || !list_claims(out, arena))
         return false;
     drop_replaced(out);
@@ -194,7 +195,7 @@ uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint
 enum { WHITE, GREY, BLACK };
 
 // A unit is known by its first node. The walk goes against the edges: from a unit to those that it
-// waits for. A frame's edge counts over all edges of the unit's nodes, one node after another.
+// waits for. A frame knows which node of its unit is at hand, and the next edge of that.
 typedef struct walk {
     tni_problem_index *index;
     const uint32_t *chosen;
@@ -209,7 +210,8 @@ static uint32_t unit_of(const walk *w, uint32_t node)
 static void enter(walk *w, uint32_t unit)
 {
     w->index->unit_color[unit] = GREY;
-    w->index->stack_node[w->depth] = unit;
+    w->index->stack_unit[w->depth] = unit;
+    w->index->stack_node[w->depth] = 0;
     w->index->stack_edge[w->depth++] = 0;
 }
 
@@ -217,15 +219,13 @@ static void enter(walk *w, uint32_t unit)
 static uint32_t next_unit(const walk *w)
 {
     const tni_problem *problem = w->index->problem;
-    uint32_t unit = w->index->stack_node[w->depth - 1];
-    const tni_problem_claim *claim = &problem->claims[w->chosen[unit]];
-    uint32_t edge = w->index->stack_edge[w->depth - 1]++;
-    for (uint32_t i = 0; i < claim->node_count; i++) {
-        uint32_t first = problem->first_before[claim->nodes[i]];
-        uint32_t count = problem->first_before[claim->nodes[i] + 1] - first;
-        if (edge < count)
-            return unit_of(w, problem->before[first + edge]);
-        edge -= count;
+    uint32_t top = w->depth - 1;
+    const tni_problem_claim *claim = &problem->claims[w->chosen[w->index->stack_unit[top]]];
+    uint32_t *at = &w->index->stack_node[top], *edge = &w->index->stack_edge[top];
+    for (; *at < claim->node_count; (*at)++, *edge = 0) {
+        uint32_t first = problem->first_before[claim->nodes[*at]];
+        if (*edge < problem->first_before[claim->nodes[*at] + 1] - first)
+            return unit_of(w, problem->before[first + (*edge)++]);
     }
     return TNP_NONE;
 }
@@ -244,7 +244,7 @@ bool tni_problem_has_order(tni_problem_index *index, const uint32_t *chosen, uin
             continue;
         enter(&w, n);
         while (w.depth) {
-            uint32_t unit = index->stack_node[w.depth - 1], next = next_unit(&w);
+            uint32_t unit = index->stack_unit[w.depth - 1], next = next_unit(&w);
             if (next == TNP_NONE) {
                 index->unit_color[unit] = BLACK;
                 w.depth--;
@@ -252,10 +252,10 @@ bool tni_problem_has_order(tni_problem_index *index, const uint32_t *chosen, uin
                 enter(&w, next);
             } else if (next != unit && index->unit_color[next] == GREY) {
                 for (uint32_t d = w.depth; d-- > 0;) {
-                    uint32_t claim = chosen[index->stack_node[d]];
+                    uint32_t claim = chosen[index->stack_unit[d]];
                     if (problem->claims[claim].node_count > 1)
                         cycle[(*out_count)++] = claim;
-                    if (index->stack_node[d] == next)
+                    if (index->stack_unit[d] == next)
                         return false;
                 }
             }

@@ -62,7 +62,8 @@ typedef struct tni_problem_index {
     bool has_fusions;   // a claim of use has several nodes
     uint32_t *stamps;   // by item, then by group: when it was counted last
     uint32_t stamp;
-    uint32_t *stack_node, *stack_edge, *unit_color;   // by node: of the walk that looks for a cycle
+    // By node: of the walk that looks for a circle of units.
+    uint32_t *stack_unit, *stack_node, *stack_edge, *unit_color;
 } tni_problem_index;
 
 typedef struct tni_solution {

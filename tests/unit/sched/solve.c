@@ -150,17 +150,18 @@ static bool is_near(double a, double b)
 // Each node is covered by one claim, which its place allows; cost and bound are as told.
 static void check_solution(const tni_problem *problem, const tni_solution *s, const char *says)
 {
+    uint32_t covered = 0;
     for (uint32_t n = 0; n < problem->node_count; n++) {
         const tni_problem_claim *claim = &problem->claims[s->chosen[n]];
-        bool is_member = false;
-        for (uint32_t i = 0; i < claim->node_count; i++) {
-            is_member |= claim->nodes[i] == n;
+        bool is_member = claim->nodes[0] <= n;
+        for (uint32_t i = 0; i < claim->node_count && claim->nodes[0] == n; i++)
             if (s->chosen[claim->nodes[i]] != s->chosen[n])
                 fail_msg("%s: a claim has only some of its nodes", says);
-        }
+        covered += claim->nodes[0] == n ? claim->node_count : 0;
         if (!is_member || !(problem->places[n] >> claim->place & 1))
             fail_msg("%s: node %u has a claim that it cannot have", says, n);
     }
+    assert_int_equal(covered, problem->node_count);
     if (s->bound_ns > s->cost_ns * (1 + 1e-9))
         fail_msg("%s: cost %.3f is below the bound %.3f", says, s->cost_ns, s->bound_ns);
 }
@@ -547,6 +548,42 @@ static void a_copy_is_paid_once_for_all_its_readers(void **state)
     tni_arena_finish(&h.arena);
 }
 
+// A device may take the whole of a large graph, or half of it, as one unit.
+static void one_claim_may_have_the_whole_graph(void **state)
+{
+    (void)state;
+    uint64_t seed = 6;
+    enum { NODES = 20000 };
+    static uint32_t numbers[NODES], chosen[NODES];
+    random_problem r;
+    tni_solution s;
+    random_options options = { .shape = TRANSFORMER, .nodes = NODES, .places = 2 };
+    random_problem_make(&r, &options, &seed);
+    tni_problem_claim *claims = tni_arena_take_array(&r.arena, (size_t)r.problem.claim_count + 2,
+                                                     sizeof *claims);
+    assert_non_null(claims);
+    memcpy(claims, r.problem.claims, r.problem.claim_count * sizeof *claims);
+    for (uint32_t n = 0; n < NODES; n++)
+        numbers[n] = n;
+    for (uint32_t i = 1; i <= 2; i++)
+        claims[r.problem.claim_count++] = (tni_problem_claim){ .node_count = NODES / i,
+                                                               .nodes = numbers,
+                                                               .cost_ns = 1e9 / i };
+    r.problem.claims = claims;
+    assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+    check_solution(&r.problem, &s, "large claims");
+    claims[r.problem.claim_count - 2].cost_ns = 1;   // all
+    assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+    assert_true(s.cost_ns == 1 && s.is_proven);
+    tni_problem_claim half = claims[r.problem.claim_count - 1];
+    half.cost_ns = 1;
+    r.problem.claim_count--;
+    claims[r.problem.claim_count - 1] = half;
+    assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+    assert_int_equal(chosen[0], r.problem.claim_count - 1);
+    random_problem_finish(&r);
+}
+
 // --------------------------------------------------------------------------------------- no memory
 
 static tn_status solve_with(const tn_allocator *allocator, void *context)
@@ -590,6 +627,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cheap_nodes_between_two_that_must_move_stay),
         cmocka_unit_test(the_link_decides_where_a_batch_runs),
         cmocka_unit_test(a_copy_is_paid_once_for_all_its_readers),
+        cmocka_unit_test(one_claim_may_have_the_whole_graph),
         cmocka_unit_test(memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
