@@ -4,7 +4,8 @@
 //   ask.c        what each device would take: claims, and reasons for refusals
 //   narrow.c     where bytes that stay on one place may be, by the answers to one graph
 //   decompose.c  which composite nodes are decomposed, because of what was refused
-//   assign.c     which claim gets each node
+//   cost.c       what a copy between two devices costs
+//   assign.c     which claim gets each node: a problem for the solver of problem.h
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
 //
 // A place is an index into the list of devices; a unit is a claim that was chosen; step t is the
