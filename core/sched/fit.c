@@ -31,6 +31,7 @@ typedef struct fitting {
     double *price;               // by place: of a byte
     double *claim_ns;            // by claim, with prices
     double *group_ns;            // [group * place_count + place]
+    double *group_bytes;         // by group; of one without nodes none
     uint32_t *sharers;           // by item: nodes that have it
     uint64_t *used;              // by place
     uint32_t *kept[MOST_KEPT];   // assignments
@@ -45,14 +46,23 @@ static bool take_tables(fitting *f)
     f->claim_ns = tni_arena_take_array(f->arena, problem->claim_count, sizeof *f->claim_ns);
     f->group_ns = tni_arena_take_array(
         f->arena, (size_t)problem->group_count * problem->place_count, sizeof *f->group_ns);
+    f->group_bytes = tni_arena_take_array(f->arena, problem->group_count, sizeof *f->group_bytes);
     f->sharers = tni_arena_take_array(f->arena, problem->item_count, sizeof *f->sharers);
     f->used = tni_arena_take_array(f->arena, problem->place_count, sizeof *f->used);
     for (int i = 0; i < MOST_KEPT; i++)
         if (!(f->kept[i] = tni_arena_take_array(f->arena, problem->node_count, sizeof *f->kept[i])))
             return false;
     f->direction = tni_arena_take_array(f->arena, problem->place_count, sizeof *f->direction);
-    return f->price && f->direction && f->claim_ns && f->group_ns && f->sharers && f->used &&
-           tni_changes_make(f->s->index, f->arena, &f->changes);
+    return f->price && f->direction && f->claim_ns && f->group_ns && f->group_bytes && f->sharers &&
+           f->used && tni_changes_make(f->s->index, f->arena, &f->changes);
+}
+
+static void find_group_bytes(fitting *f)
+{
+    const tni_problem *problem = f->problem;
+    for (uint32_t n = 0; n < problem->node_count && problem->groups && problem->group_bytes; n++)
+        if (problem->groups[n] != TNP_NONE)
+            f->group_bytes[problem->groups[n]] = (double)problem->group_bytes[problem->groups[n]];
 }
 
 // How many nodes may ask for an item: each pays its part of the price, which is never too much.
@@ -102,8 +112,7 @@ static void set_prices(fitting *f)
     }
     for (uint32_t g = 0; g < problem->group_count; g++)
         for (uint32_t p = 0; p < problem->place_count; p++)
-            f->group_ns[(size_t)g * problem->place_count + p] =
-                problem->group_bytes ? f->price[p] * (double)problem->group_bytes[g] : 0;
+            f->group_ns[(size_t)g * problem->place_count + p] = f->price[p] * f->group_bytes[g];
 }
 
 static double price_of_limits(const fitting *f)
@@ -306,6 +315,8 @@ bool tni_solve_within_limits(tni_solving *s)
     fitting f = { .s = s, .problem = s->problem, .arena = &arena };
     tni_arena_init(&arena, &s->arena->allocator);
     bool has_memory = take_tables(&f) && count_sharers(&f);
+    if (has_memory)
+        find_group_bytes(&f);
     if (has_memory && s->method)
         keep(&f, s->best);
     has_memory = has_memory && keep_places(&f) && climb_from_all(&f) && solve_with_prices(&f);
