@@ -84,8 +84,9 @@ static void a_state_goes_to_where_all_that_touches_it_can_run(void **state)
     } cases[] = {
         { "[{\"name\":\"a\"},{\"name\":\"b\"}]", "a" },
         { "[{\"name\":\"a\",\"except\":[\"set_rows\"]},{\"name\":\"b\"}]", "b" },
-        { "[{\"name\":\"a\",\"except\":[\"set_rows\"],\"host_visible\":false},{\"name\":\"b\","
-          "\"only\":[\"set_rows\",\"get_rows\"],\"host_visible\":false,\"order\":\"late\"}]",
+        { "[{\"name\":\"a\",\"except\":[\"set_rows\"],\"host_visible\":false,\"latency_us\":0.001,"
+          "\"link_gbps\":1000},{\"name\":\"b\",\"only\":[\"set_rows\",\"get_rows\"],"
+          "\"host_visible\":false,\"order\":\"late\",\"latency_us\":0.001,\"link_gbps\":1000}]",
           "b" },
         { "[{\"name\":\"a\",\"except\":[\"set_rows\"]},{\"name\":\"b\",\"only\":[\"set_rows\"]}]",
           "cpu0" },   // b cannot read what it has written

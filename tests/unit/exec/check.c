@@ -174,8 +174,9 @@ static void a_claim_does_not_permit_what_op_or_lives_forbid(void **state)
 static void a_value_stays_until_it_is_copied(void **state)
 {
     (void)state;
-    tn_runtime *runtime = rig_runtime(
-        true, (const char *[]){ "plugin.partial.refuse=37", "plugin.partial.cost=0.0001", NULL });
+    tn_runtime *runtime = rig_runtime(true, (const char *[]){ "plugin.partial.refuse=37",
+                                                              "plugin.partial.cost=0.0001",
+                                                              "plugin.partial.link_ns=1", NULL });
     tn_graph *graph = rig_graph();
     tn_value x = rig_input(graph, "x", 2, 64, 64, 0);
     tn_value y = op(graph, TNP_OP_TANH, "y", x, TN_NO_VALUE);
