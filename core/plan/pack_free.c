@@ -14,11 +14,11 @@ enum {
     MORE_URGENT = 2,         // times
     FIRST_ROUNDS = 3,        // of searching at the bound before the limit is relaxed
     MORE_ROUNDS = 4,         // of a level before it is another's turn
-    ROUND_STEPS = 3,         // an item of the level, of the first round: most that can be found is
+    ROUND_STEPS = 4,         // an item of the level, of the first round: most that can be found is
                              // found without many dead ends, or from another start
     GROWTH_PARTS = 16,       // of the steps, by which the next turn has more
     AT_LEAST_ROUNDS = 40,    // all at the bound
-    LOWERING = 4,            // then one of so many is not, and so many times as long
+    LOWERING = 5,            // then one of so many is not, and so many times as long
     LOWER_PARTS = 16,        // of what is between the best and the bound: it tries to save one
     FEWEST_STEPS = 150000,   // of all searches without a deadline, some 100 ms at most; and two
                              // more an item

@@ -143,10 +143,10 @@ static void a_capacity_ends_the_search_or_the_peak_says_that_it_is_not_reached(v
     static tni_block blocks[COUNT];
     static tn_plan_interval in[COUNT];
     static uint64_t offsets[COUNT];
-    test_layered(blocks, COUNT, 3);
+    test_layered(blocks, COUNT, 2);
     for (uint32_t i = 0; i < COUNT; i++)
         in[i] = (tn_plan_interval){ blocks[i].first, (int64_t)blocks[i].last + 1, blocks[i].bytes };
-    tn_plan_options options = { .size = sizeof options };
+    tn_plan_options options = { .size = sizeof options, .capacity = 1 };
     tn_plan_result lowest = { .size = sizeof lowest }, result = { .size = sizeof result };
     assert_int_equal(tn_plan_intervals(in, COUNT, &options, offsets, &lowest, NULL), TN_OK);
     options.capacity = lowest.lower_bound_bytes * 2;
