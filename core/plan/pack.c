@@ -5,10 +5,9 @@
 #include "plan/pack_free.h"
 #include "plan/plan_internal.h"
 
-enum {
-    MOST_IN_ORDERS = 1024
-};   // blocks in chunks: orders of placing take the blocks times those
-     // that are live with each, and gain little where there are many
+// Blocks in chunks that orders of placing are tried for: they take the blocks times those that are
+// live with each, and gain little where there are many.
+enum { MOST_IN_ORDERS = 1024 };
 
 // Intervals that follow each other in place, joined.
 typedef struct joined {

@@ -376,7 +376,10 @@ static bool search_on(packer *p, uint32_t level_count)
 static bool pack_in_chunks(packer *p)
 {
     level *l = &p->levels[0];
-    return make_level(p, l, 0) && pack_quickly(p, l) && (spread(p, l), true);
+    if (!make_level(p, l, 0) || !pack_quickly(p, l))
+        return false;
+    spread(p, l);
+    return true;
 }
 
 static bool pack(packer *p)
