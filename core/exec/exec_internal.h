@@ -203,7 +203,6 @@ typedef struct tni_lane_intervals {
     uint32_t count;
     const uint32_t *of_storage;   // index of its interval; TNP_NONE = it has no bytes here
     const uint32_t *of_unit;      // likewise, of its scratch
-    tni_plan_rules rules;
 } tni_lane_intervals;
 
 // Makes them again: a session keeps no more than offsets and figures. Arrays come from `scratch`.

@@ -277,7 +277,6 @@ tn_status tni_layout_again(const tn_session *session, const tni_compiled *compil
     *out = (tni_lane_intervals){ .intervals = l.intervals,
                                  .count = l.count,
                                  .of_storage = l.interval_of,
-                                 .of_unit = l.scratch_of,
-                                 .rules = rules_of(session, &session->lanes[place]) };
+                                 .of_unit = l.scratch_of };
     return status;
 }

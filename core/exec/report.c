@@ -73,7 +73,7 @@ typedef struct lives {
     tni_lane_intervals lane;
     uint64_t *offsets;       // by interval, as the session has them
     uint32_t *head;          // by interval: the one whose bytes it has, itself or another
-    uint64_t *block_bytes;   // by head: up to the highest end of all that follow in place
+    uint64_t *block_bytes;   // by head: of the first, in which all lies that follows in place
     uint32_t *block_last;    // by head: last step of all that follow in place
     uint64_t *sums;          // by step: bytes that are live
     uint32_t peak_step;
@@ -104,15 +104,13 @@ static void find_offsets(lives *l)
 static void find_blocks(lives *l)
 {
     const tni_interval *intervals = l->lane.intervals;
+    uint64_t alignment = l->session->lanes[l->place].memory.alignment_bytes;
     for (uint32_t i = 0; i < l->lane.count; i++) {
         uint32_t head = intervals[i].in_place_of == TNP_NONE ? i
                                                              : l->head[intervals[i].in_place_of];
-        uint64_t bytes = 0;   // the plan was made with these sums, so they fit
-        (void)tni_align_u64(intervals[i].bytes, l->lane.rules.alignment, &bytes);
-        bytes += l->offsets[i] - l->offsets[head];
         l->head[i] = head;
-        if (bytes > l->block_bytes[head])
-            l->block_bytes[head] = bytes;
+        if (head == i)   // the plan was made with these sums, so they fit
+            (void)tni_align_u64(intervals[i].bytes, alignment, &l->block_bytes[i]);
         if (intervals[i].last > l->block_last[head])
             l->block_last[head] = intervals[i].last;
     }

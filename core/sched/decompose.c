@@ -67,17 +67,11 @@ static bool is_open_question(const judging *j, uint32_t node)
 static bool find_where_nodes_may_run(judging *j)
 {
     const tn_graph *graph = j->request->graph;
-    const uint64_t *may_be = j->request->storage_places;
     uint64_t *holds = tni_arena_take_array(j->arena, graph->storage_count, sizeof *holds);
     tni_kept kept;
     if (!holds || !tni_find_kept(graph, j->arena, &kept))
         return false;
-    for (uint32_t s = 0; s < graph->storage_count; s++) {
-        if (kept.groups[s] == s)   // the least of its group comes first
-            holds[s] = UINT64_MAX;
-        if (may_be)
-            holds[kept.groups[s]] &= may_be[s];
-    }
+    tni_kept_narrow(graph, &kept, j->request->storage_places, holds);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t n = 0; n < graph->node_count; n++) {
             uint32_t values[TNI_MAX_READS + 1];

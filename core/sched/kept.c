@@ -55,3 +55,14 @@ bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out)
         out->groups[s] = first_of(out->groups, s);
     return true;
 }
+
+void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+                     uint64_t *holds)
+{
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        if (kept->groups[s] == s)   // the least of its group comes first
+            holds[s] = UINT64_MAX;
+        if (places)
+            holds[kept->groups[s]] &= places[s];
+    }
+}

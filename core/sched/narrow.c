@@ -57,11 +57,7 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     if (!take_tables(&n, graph, scratch))
         return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *n.takes);
     find_takers(&n, request);
-    for (uint32_t s = 0; s < graph->storage_count; s++) {
-        if (n.kept.groups[s] == s)   // the least of its group comes first
-            n.holds[s] = UINT64_MAX;
-        n.holds[n.kept.groups[s]] &= storage_places[s];
-    }
+    tni_kept_narrow(graph, &n.kept, storage_places, n.holds);
     narrow_by_nodes(&n, request);
     for (uint32_t s = 0; s < graph->storage_count; s++)
         if (n.kept.is_kept[s])

@@ -45,6 +45,10 @@ typedef struct tni_kept {
 // false: out of memory.
 bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
 
+// places: by storage, where it may be; NULL = anywhere. holds: by group, where all of it may be.
+void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+                     uint64_t *holds);
+
 // chosen[n]: index of the claim that gets node n. The units have an order.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
                      tni_solution *out_solution, tn_error *err);

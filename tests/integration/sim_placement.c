@@ -74,7 +74,7 @@ static void compare_with_cpu(tn_runtime *runtime, tn_session *session, const tn_
 
 // ------------------------------------------------------------------------------------------ states
 
-// scheduler.md, row 3: the state can only be where its op is.
+// The state can only be where its op is.
 static void a_state_goes_to_where_all_that_touches_it_can_run(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static tn_graph *make_row(int64_t floats, int nodes)
     return graph;
 }
 
-// scheduler.md, row 4. Any call into the first device would be told: the first of its kind fails.
+// Any call into the first device would be told: the first of its kind fails.
 static void a_session_on_the_second_device_never_touches_the_first(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void sessions_share_a_device_from_several_threads(void **state)
     assert_string_equal(rig_log(), "");
 }
 
-// scheduler.md, row 22: what the others are is shown by integration/plugins.c.
+// What the others are is shown by integration/plugins.c.
 static void a_plugin_without_devices_leaves_the_cpu(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void a_plugin_without_devices_leaves_the_cpu(void **state)
 
 // ------------------------------------------------------------------------------------------ memory
 
-// scheduler.md, rows 2, 9 and 10. Each value is smaller than the largest buffer; together they are
+// Each value is smaller than the largest buffer; together they are
 // more than there is.
 static void what_a_device_does_not_hold_is_told_and_what_ran_still_runs(void **state)
 {
@@ -316,7 +316,6 @@ static void what_a_device_does_not_hold_is_told_and_what_ran_still_runs(void **s
 
 // ------------------------------------------------------------------------------------------ copies
 
-// scheduler.md, row 5.
 static void one_segment_reads_any_number_of_values_of_another_device(void **state)
 {
     (void)state;
@@ -369,7 +368,6 @@ static tn_graph *make_layers(tnp_op between)
     return graph;
 }
 
-// scheduler.md, row 18.
 static void an_op_that_a_device_lacks_in_each_layer_is_explained(void **state)
 {
     (void)state;
@@ -399,7 +397,7 @@ static void an_op_that_a_device_lacks_in_each_layer_is_explained(void **state)
     assert_string_equal(rig_log(), "");
 }
 
-// scheduler.md, row 26: a copy for each value and device, made once however often it is read.
+// A copy for each value and device, made once however often it is read.
 static void an_op_reads_from_three_devices_and_each_value_comes_once(void **state)
 {
     (void)state;
@@ -433,7 +431,6 @@ static void an_op_reads_from_three_devices_and_each_value_comes_once(void **stat
     assert_string_equal(rig_log(), "");
 }
 
-// scheduler.md, row 27.
 static void an_output_that_another_device_reads_too_keeps_its_bytes(void **state)
 {
     (void)state;

@@ -30,6 +30,8 @@ int cli_fail_model(const char *model, const tn_error *err);   // with the file's
 const char *cli_plural(uint64_t count);                       // "s", but "" for 1
 int cli_end_output(void);   // CLI_OK, or a line when stdout could not be written
 
+double cli_now_ms(void);   // time that only goes forward
+
 // ----------------------------------------------------------------------------------------- options
 
 typedef enum cli_kind {

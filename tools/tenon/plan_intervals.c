@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "intervals.h"
 #include "plan.h"
@@ -15,13 +14,6 @@ typedef struct planned {
     tn_plan_result result;
     double time_ms;
 } planned;
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static int read_intervals(const char *path, cli_intervals *out)
 {
@@ -43,10 +35,10 @@ static int make_plan(const plan_options *given, const tn_plan_options *options, 
     p->offsets = calloc((size_t)count + 1, sizeof *p->offsets);
     if (!p->offsets)
         return cli_fail(CLI_MEMORY, "not enough memory for %" PRIu32 " offsets", count);
-    double begin = now_ms();
+    double begin = cli_now_ms();
     tn_status status = tn_plan_intervals(p->intervals.items, count, options, p->offsets, &p->result,
                                          &err);
-    p->time_ms = now_ms() - begin;
+    p->time_ms = cli_now_ms() - begin;
     if (status == TN_E_DEVICE_MEMORY)
         return cli_fail(CLI_MEMORY,
                         "%s: the sizes, rounded up to multiples of %" PRIu64

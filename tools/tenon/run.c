@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
+#include <sys/random.h>
 #include <tenon/lm.h>
 #include <unistd.h>
 
@@ -55,13 +55,6 @@ static const cli_option options[] = {
     { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0,
       "print one JSON object at the end, no stream" },
 };
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static void write_text(void *context, const char *text, size_t bytes)
 {
@@ -179,7 +172,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         return cli_fail(CLI_USAGE, "run: --raw and --json are given, take one: JSON is UTF-8");
     if (given->prompt_cache && !*given->prompt_cache)
         return cli_fail(CLI_USAGE, "run: --prompt-cache names no file");
-    double begin = now_ms();
+    double begin = cli_now_ms();
     int code = run_take_biases(&given->biases, &state->biases);
     if (code == CLI_OK)
         code = cli_load(&state->loaded, model, &given->model);
@@ -187,7 +180,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
         code = take_prompt(state, prompt);
     if (code == CLI_OK)
         code = cli_load_context(&state->loaded, &given->model, 0, 0);
-    state->load_ms = now_ms() - begin;
+    state->load_ms = cli_now_ms() - begin;
     if (code == CLI_OK && given->explain)
         tn_session_explain(tlm_context_session(state->loaded.context),
                            &(tn_sink){ stderr, write_text });
@@ -278,16 +271,16 @@ static int generate(run_state *state)
         return cli_fail(CLI_MEMORY, "not enough memory for %u new tokens", most);
 
     const float *logits;
-    double begin = now_ms();
+    double begin = cli_now_ms();
     int code = prefill(state, &logits);
     if (code == CLI_INTERRUPTED)
         state->finish_reason = "interrupted";
     if (code != CLI_OK)
         return code;
-    state->prefill_ms = now_ms() - begin;
+    state->prefill_ms = cli_now_ms() - begin;
     run_cache_save(state);
     keep_top(state, logits, info.vocabulary);
-    begin = now_ms();
+    begin = cli_now_ms();
     const char *text;
     size_t bytes;
     while (state->token_count < most && !cli_is_interrupted()) {
@@ -310,7 +303,7 @@ static int generate(run_state *state)
             return code;
         state->decoded_count++;
     }
-    state->decode_ms = now_ms() - begin;
+    state->decode_ms = cli_now_ms() - begin;
     text = tlm_stream_finish(state->stream, &bytes);
     add_text(state, text, bytes);
     if (!given->json)

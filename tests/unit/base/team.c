@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/team.h"
 #include "busy.h"
 #include "failing_alloc.h"
@@ -253,20 +254,13 @@ static void run_the_steps(void *argument, tni_team *team, uint32_t worker, uint3
     }
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 // Runs the steps again and again; returns the runs per second.
 static double run_for(tni_pool *pool, steps *s, double seconds)
 {
-    const uint64_t begin = now_ns(), ns = (uint64_t)(seconds * 1e9);
+    const uint64_t begin = tni_now_ns(), ns = (uint64_t)(seconds * 1e9);
     uint64_t end = begin;
     s->runs = s->full_runs = 0;
-    for (; end - begin < ns; end = now_ns()) {
+    for (; end - begin < ns; end = tni_now_ns()) {
         tni_pool_run(pool, UINT32_MAX, run_the_steps, s);
         s->runs++;
         s->full_runs += s->workers == tni_pool_threads(pool);
