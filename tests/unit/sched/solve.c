@@ -240,20 +240,27 @@ static random_options options_of(uint32_t kind, uint32_t nodes, uint32_t places)
                              .has_heavy_nodes = kind >> 4 & 1 };
 }
 
-static void few_nodes_get_the_best_assignment_there_is(void **state)
+// Every kind of problem in every shape, `rounds` times each.
+static tally check_kinds(uint32_t kinds, bool has_limits, uint64_t seed)
 {
-    (void)state;
-    uint64_t seed = 1;
     tally t = { 0 };
     for (uint32_t i = 0; i < rounds; i++)
-        for (uint32_t kind = 0; kind < 64; kind++)
+        for (uint32_t kind = 0; kind < kinds; kind++)
             for (shape which = 0; which < SHAPES; which++) {
                 uint32_t places = 2 + next_random(&seed) % 2;
                 uint32_t most = places == 2 ? MOST_NODES : 10;
                 random_options options = options_of(kind, 1 + next_random(&seed) % most, places);
+                options.has_limits = has_limits;
                 options.shape = which;
                 check_against_all(&options, &seed, &t);
             }
+    return t;
+}
+
+static void few_nodes_get_the_best_assignment_there_is(void **state)
+{
+    (void)state;
+    tally t = check_kinds(64, false, 1);
     print_message("%u problems, %u proven, %u best, %u better than greedy\n", t.problems, t.proven,
                   t.best, t.better_than_greedy);
     assert_int_equal(t.best, t.problems);
@@ -263,18 +270,7 @@ static void few_nodes_get_the_best_assignment_there_is(void **state)
 static void few_nodes_get_the_best_assignment_that_fits(void **state)
 {
     (void)state;
-    uint64_t seed = 2;
-    tally t = { 0 };
-    for (uint32_t i = 0; i < rounds; i++)
-        for (uint32_t kind = 0; kind < 32; kind++)
-            for (shape which = 0; which < SHAPES; which++) {
-                uint32_t places = 2 + next_random(&seed) % 2;
-                uint32_t most = places == 2 ? MOST_NODES : 10;
-                random_options options = options_of(kind, 1 + next_random(&seed) % most, places);
-                options.has_limits = true;
-                options.shape = which;
-                check_against_all(&options, &seed, &t);
-            }
+    tally t = check_kinds(32, true, 2);
     print_message("%u problems, %u found, %u proven, %u best\n", t.problems, t.found, t.proven,
                   t.best);
     assert_true(t.found > t.problems / 4 && t.found < t.problems);
