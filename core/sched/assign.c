@@ -16,8 +16,7 @@ typedef struct assigning {
     const tn_graph *graph;
     const tni_answers *answers;
     tni_arena *arena;
-    uint64_t *takes_alone;   // by node: places with a claim on it alone
-    uint64_t *takes;         // by node: places with any claim on it
+    tni_takers takers;
     uint64_t *may_hold;      // by group of storages: places that may touch it
     tni_kept kept;           // what stays on one place
     uint64_t *places;        // by node
@@ -30,55 +29,36 @@ typedef struct assigning {
 static bool take_tables(assigning *a)
 {
     uint32_t nodes = a->graph->node_count, storages = a->graph->storage_count;
-    a->takes_alone = tni_arena_take_array(a->arena, nodes, sizeof *a->takes_alone);
-    a->takes = tni_arena_take_array(a->arena, nodes, sizeof *a->takes);
     a->may_hold = tni_arena_take_array(a->arena, storages, sizeof *a->may_hold);
     a->places = tni_arena_take_array(a->arena, nodes, sizeof *a->places);
     a->groups = tni_arena_take_indices(a->arena, nodes);
     a->group_bytes = tni_arena_take_array(a->arena, storages, sizeof *a->group_bytes);
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
-    return a->takes_alone && a->takes && a->may_hold && a->places && a->groups && a->group_bytes &&
-           a->claims && tni_find_kept(a->graph, a->arena, &a->kept);
+    return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
+           tni_find_kept(a->graph, a->arena, &a->kept) &&
+           tni_find_takers(a->graph, a->answers, a->request->places, a->arena, &a->takers);
 }
 
 static void list_claims(assigning *a)
 {
     for (uint32_t c = 0; c < a->answers->claim_count; c++) {
         const tni_claim *claim = &a->answers->claims[c];
-        uint64_t here = UINT64_C(1) << claim->place & a->request->places;
         a->claims[c] = (tni_problem_claim){ .place = claim->place,
                                             .node_count = claim->node_count,
                                             .nodes = claim->nodes,
                                             .cost_ns = claim->cost_ns,
                                             .bytes = claim->resident_bytes };
-        for (uint32_t i = 0; i < claim->node_count; i++)
-            a->takes[claim->nodes[i]] |= here;
-        if (claim->node_count == 1)
-            a->takes_alone[claim->nodes[0]] |= here;
     }
 }
 
 // Storages that the caller pins, states, and what is written through: every node that touches one
-// must run where it is. Fusions count only where no device takes the node alone: whether one can be
-// chosen depends on its other nodes.
+// must run where it is.
 static void pin_storages(assigning *a)
 {
-    const tn_graph *graph = a->graph;
     const uint64_t *may_be = a->request->storage_places;
-    for (uint32_t s = 0; s < graph->storage_count; s++) {
-        if (a->kept.groups[s] == s)   // the least of its group comes first
-            a->may_hold[s] = UINT64_MAX;
-        if (may_be && s < a->request->pinned_count)
-            a->may_hold[a->kept.groups[s]] &= may_be[s];
-    }
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint64_t takers = a->takes_alone[n] ? a->takes_alone[n] : a->takes[n];
-        uint32_t values[TNI_MAX_READS + 1],
-            count = tni_node_touches(graph, &graph->nodes[n], values);
-        for (uint32_t i = 0; i < count; i++)
-            if (a->kept.is_kept[graph->values[values[i]].storage])
-                a->may_hold[a->kept.groups[graph->values[values[i]].storage]] &= takers;
-    }
+    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->pinned_count : 0, a->may_hold);
+    for (uint32_t n = 0; n < a->graph->node_count; n++)
+        tni_kept_narrow(a->graph, &a->kept, n, tni_takers_of(&a->takers, n), a->may_hold);
 }
 
 // The places and the group of each node, and what the states of each group take.
@@ -258,8 +238,8 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
     char reasons[400] = "";
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
-        const char *reason = a->takes[n] >> place & 1 ? "it would have to move a state there"
-                                                      : "no claim";
+        const char *reason = a->takers.any[n] >> place & 1 ? "it would have to move a state there"
+                                                           : "no claim";
         for (uint32_t r = 0; r < a->answers->refusal_count; r++)
             if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
                 reason = a->answers->refusals[r].reason;

@@ -22,7 +22,7 @@ typedef struct judging {
     tni_arena *arena;         // until the decision is made
     tni_composites *into;     // by node of the given graph
     uint64_t preferred;       // places that are no CPUs
-    uint64_t *takes;          // by node: places with a claim on it
+    tni_takers takers;        // of the given graph
     uint64_t *may;            // by node: places where all bytes that stay somewhere can be
     uint64_t *open;           // by node: preferred places that refuse nothing simple in its place
     bool *is_hopeless;        // by node: no place takes something simple in its place
@@ -37,29 +37,10 @@ uint64_t tni_preferred_places(const tni_schedule_request *request)
     return preferred & tni_places_of(request);
 }
 
-static void find_takers(const tn_graph *graph, const tni_answers *answers, uint64_t places,
-                        uint64_t *takes)
-{
-    memset(takes, 0, graph->node_count * sizeof *takes);
-    for (uint32_t c = 0; c < answers->claim_count; c++)
-        for (uint32_t i = 0; i < answers->claims[c].node_count; i++)
-            takes[answers->claims[c].nodes[i]] |= UINT64_C(1) << answers->claims[c].place & places;
-}
-
-// The answer is NULL when there is no memory.
-static uint64_t *take_takers(tni_arena *arena, const tn_graph *graph, const tni_answers *answers,
-                             uint64_t places)
-{
-    uint64_t *takes = tni_arena_take_array(arena, graph->node_count, sizeof *takes);
-    if (takes)
-        find_takers(graph, answers, places, takes);
-    return takes;
-}
-
 static bool is_open_question(const judging *j, uint32_t node)
 {
     const tn_graph *graph = j->request->graph;
-    return !(j->takes[node] & j->preferred) && tni_composites_of(graph, &graph->nodes[node]);
+    return !(j->takers.any[node] & j->preferred) && tni_composites_of(graph, &graph->nodes[node]);
 }
 
 // States, and what is written through, stay where every node that touches them can run: nodes that
@@ -71,19 +52,18 @@ static bool find_where_nodes_may_run(judging *j)
     tni_kept kept;
     if (!holds || !tni_find_kept(graph, j->arena, &kept))
         return false;
-    tni_kept_narrow(graph, &kept, j->request->storage_places, holds);
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t n = 0; n < graph->node_count; n++) {
-            uint32_t values[TNI_MAX_READS + 1];
-            uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-            j->may[n] = UINT64_MAX;
-            for (uint32_t i = 0; i < count; i++) {
-                uint32_t storage = graph->values[values[i]].storage, group = kept.groups[storage];
-                if (pass == 0 && kept.is_kept[storage] && !is_open_question(j, n))
-                    holds[group] &= j->takes[n];
-                j->may[n] &= holds[group];
-            }
-        }
+    const uint64_t *may_be = j->request->storage_places;
+    tni_kept_begin(graph, &kept, may_be, may_be ? graph->storage_count : 0, holds);
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (!is_open_question(j, n))
+            tni_kept_narrow(graph, &kept, n, j->takers.any[n], holds);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        uint32_t values[TNI_MAX_READS + 1];
+        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
+        j->may[n] = UINT64_MAX;
+        for (uint32_t i = 0; i < count; i++)
+            j->may[n] &= holds[kept.groups[graph->values[values[i]].storage]];
+    }
     return true;
 }
 
@@ -94,7 +74,7 @@ static bool find_candidates(judging *j)
     bool any = false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         bool is_refused = is_open_question(j, n) && (j->preferred & j->may[n]);
-        if (is_refused || !(j->takes[n] & j->may[n]))
+        if (is_refused || !(j->takers.any[n] & j->may[n]))
             j->into[n] = tni_composites_of(graph, &graph->nodes[n]);
         any |= j->into[n] != 0;
     }
@@ -131,7 +111,7 @@ static bool judge(judging *j, const uint64_t *takes)
     bool has_changed = false;
     find_open_places(j, takes);
     for (uint32_t n = 0; n < given->node_count; n++) {
-        bool is_taken_whole = j->takes[n] & j->may[n];
+        bool is_taken_whole = j->takers.any[n] & j->may[n];
         if (j->into[n] && !j->open[n] && (is_taken_whole || j->is_hopeless[n])) {
             j->into[n] = 0;
             has_changed = true;
@@ -178,15 +158,13 @@ static tn_status make_until_settled(judging *j, tn_error *err)
         tni_arena scratch;
         tni_arena_init(&scratch, &j->arena->allocator);
         status = make_graph(j, &scratch, err);
-        const uint64_t *takes = status == TN_OK ? take_takers(&scratch, j->schedule->own_graph,
-                                                              &j->schedule->own_answers,
-                                                              tni_places_of(j->request))
-                                                : NULL;
-        if (takes)
-            has_changed = judge(j, takes);
-        else if (status == TN_OK)
+        tni_takers takers;
+        if (status == TN_OK && !tni_find_takers(j->schedule->own_graph, &j->schedule->own_answers,
+                                                tni_places_of(j->request), &scratch, &takers))
             status = tni_fail_memory(err, "decompositions",
-                                     j->schedule->own_graph->node_count * sizeof *takes);
+                                     j->schedule->own_graph->node_count * sizeof *takers.any);
+        if (status == TN_OK)
+            has_changed = judge(j, takers.any);
         tni_arena_finish(&scratch);
     }
     if (!is_any_left(j))
@@ -203,16 +181,16 @@ static tn_status begin(judging *j, const tni_schedule_request *request, tni_sche
         .schedule = schedule,
         .arena = arena,
         .into = schedule->decomposed,
-        .takes = take_takers(arena, request->graph, &schedule->given_answers,
-                             tni_places_of(request)),
         .preferred = tni_preferred_places(request),
         .may = tni_arena_take_array(arena, nodes, sizeof *j->may),
         .open = tni_arena_take_array(arena, nodes, sizeof *j->open),
         .is_hopeless = tni_arena_take_array(arena, nodes, sizeof *j->is_hopeless),
     };
-    bool has_memory = j->into && j->takes && j->may && j->open && j->is_hopeless &&
+    bool has_memory = j->into && j->may && j->open && j->is_hopeless &&
+                      tni_find_takers(request->graph, &schedule->given_answers,
+                                      tni_places_of(request), arena, &j->takers) &&
                       find_where_nodes_may_run(j);
-    return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->takes);
+    return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->may);
 }
 
 tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_arena *arena,
@@ -243,7 +221,7 @@ static bool find_useless(judging *j)
     for (uint32_t m = 0; m < made->node_count; m++)
         got[made->nodes[m].origin] |= UINT64_C(1) << j->schedule->places[m];
     for (uint32_t n = 0; n < given->node_count; n++) {
-        if (!j->into[n] || !(j->takes[n] & j->may[n]) || (got[n] & j->preferred))
+        if (!j->into[n] || !(j->takers.any[n] & j->may[n]) || (got[n] & j->preferred))
             continue;
         j->into[n] = 0;
         any = true;

@@ -56,13 +56,25 @@ bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out)
     return true;
 }
 
-void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
-                     uint64_t *holds)
+void tni_kept_begin(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+                    uint32_t count, uint64_t *holds)
 {
     for (uint32_t s = 0; s < graph->storage_count; s++) {
         if (kept->groups[s] == s)   // the least of its group comes first
             holds[s] = UINT64_MAX;
-        if (places)
+        if (s < count)
             holds[kept->groups[s]] &= places[s];
+    }
+}
+
+void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, uint32_t node, uint64_t places,
+                     uint64_t *holds)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t storage = graph->values[values[i]].storage;
+        if (kept->is_kept[storage])
+            holds[kept->groups[storage]] &= places;
     }
 }

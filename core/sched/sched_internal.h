@@ -45,9 +45,30 @@ typedef struct tni_kept {
 // false: out of memory.
 bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
 
-// places: by storage, where it may be; NULL = anywhere. holds: by group, where all of it may be.
-void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+// Sets holds: by group, where all of it may be. places: by storage below `count`, where it may be;
+// the others may be anywhere.
+void tni_kept_begin(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+                    uint32_t count, uint64_t *holds);
+// What a node touches and is kept must be where the node is: on one of these places.
+void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, uint32_t node, uint64_t places,
                      uint64_t *holds);
+
+// Which places have a claim on a node, by node.
+typedef struct tni_takers {
+    uint64_t *any;     // also together with others
+    uint64_t *alone;   // on it alone
+} tni_takers;
+
+// Of these places. false: out of memory.
+bool tni_find_takers(const tn_graph *graph, const tni_answers *answers, uint64_t places,
+                     tni_arena *arena, tni_takers *out);
+
+// Fusions count only where no device takes the node alone: whether one can be chosen depends on its
+// other nodes.
+static inline uint64_t tni_takers_of(const tni_takers *takers, uint32_t node)
+{
+    return takers->alone[node] ? takers->alone[node] : takers->any[node];
+}
 
 // chosen[n]: index of the claim that gets node n. The units have an order.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
