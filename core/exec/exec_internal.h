@@ -9,7 +9,10 @@
 //     states.c    states, one buffer each, shared by all graphs
 //     weights.c   weights: imported where the application has them, or copied; packs
 //     program.c   compile and bind the segments
-//   run.c       feeds, transfers, submits, waits, reads: allocates nothing
+//   run.c       a run, from what the caller gives it to its end: allocates nothing
+//     feeds.c     the inputs, checked and staged
+//     submit.c    transfers, submits, waits
+//   read.c      outputs of the run before
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words
 //   report.c    the plan in numbers, and what lives at its peak
@@ -174,6 +177,11 @@ void tni_graphs_remove(tn_session *session, uint32_t at);   // at: in session->g
 // *out_at: in session->graphs. Errors: TN_E_ARG, what: the call.
 tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char *what,
                           uint32_t *out_at, tn_error *err);
+tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const char *what,
+                              const tni_compiled **out_compiled, tn_error *err);
+// A value that the application names; it is one of the graph. Errors: TN_E_ARG.
+tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
+                           const tni_value **out_value, tn_error *err);
 
 // Every lane that has work gets a queue that takes what the graphs of the session submit.
 tn_status tni_queues_make(tn_session *session, tn_error *err);
@@ -225,5 +233,15 @@ void tni_weights_release(tn_session *session, tni_compiled *compiled);
 
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err);
 void tni_programs_release(tn_session *session, tni_compiled *compiled);
+
+// --------------------------------------------------------------------------------------------- run
+
+// Checks all feeds, then copies their bytes to where a run takes them from. Errors: TN_E_ARG, and
+// nothing has changed.
+tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
+                         tn_error *err);
+// Runs a graph with the inputs as they are staged. Allocates, builds and plans nothing.
+// Errors: those of the devices; states are then what the failed run left.
+tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err);
 
 #endif

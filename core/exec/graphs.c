@@ -107,3 +107,29 @@ tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
     tni_graphs_remove(session, at);
     return TN_OK;
 }
+
+tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const char *what,
+                              const tni_compiled **out_compiled, tn_error *err)
+{
+    uint32_t at;
+    tn_status status = tni_graphs_find(session, number, what, &at, err);
+    if (status == TN_OK)
+        *out_compiled = session->graphs[at];
+    return status;
+}
+
+tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
+                           const tni_value **out_value, tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    if (tn_value_is_none(value))
+        return tni_fail(err, TN_E_ARG,
+                        "%s: the value is TN_NO_VALUE: graph %u has none of the name that was "
+                        "looked up, or none was",
+                        what, compiled->number);
+    if (value.generation != graph->generation || value.index >= graph->value_count)
+        return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what,
+                        compiled->number);
+    *out_value = &graph->values[value.index];
+    return TN_OK;
+}
