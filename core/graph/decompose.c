@@ -156,8 +156,10 @@ static bool make_nodes(const tn_graph *from, const tni_composites *into, tn_grap
             return false;
         if (to->first_error.status != TN_OK)
             return true;   // finish tells
-        for (uint32_t i = first; i < to->node_count; i++)
+        for (uint32_t i = first; i < to->node_count; i++) {
             to->nodes[i].origin = n;
+            to->nodes[i].mark = from->nodes[n].mark;
+        }
     }
     return true;
 }

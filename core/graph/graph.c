@@ -24,8 +24,18 @@ tn_status tn_graph_create(const tn_allocator *allocator, tn_graph **out_graph, t
         return tni_fail_memory(err, "a graph", sizeof *graph);
     tni_arena_init(&graph->arena, &a);
     graph->generation = atomic_fetch_add(&next_generation, 1);
+    graph->mark = (tni_mark){ TN_NO_LAYER, TN_NO_PART };
     *out_graph = graph;
     return TN_OK;
+}
+
+void tn_graph_mark(tn_graph *graph, uint32_t layer, uint32_t part)
+{
+    if (!tni_graph_is_open(graph))
+        return;
+    if (layer == TN_NO_LAYER && part != TN_NO_PART)
+        tni_graph_fail(graph, TN_E_ARG, "tn_graph_mark: part %u is of no layer", part);
+    graph->mark = (tni_mark){ layer, part };
 }
 
 void tn_graph_destroy(tn_graph *graph)

@@ -41,6 +41,11 @@ typedef struct tni_value {
     const char *name;
 } tni_value;
 
+// Where a node belongs, for placing it; TN_NO_LAYER, TN_NO_PART = nowhere in particular.
+typedef struct tni_mark {
+    uint32_t layer, part;
+} tni_mark;
+
 typedef struct tni_node {
     tnp_op op;
     uint32_t output;
@@ -50,6 +55,7 @@ typedef struct tni_node {
     const void *attr;   // with its size first; NULL = none
     const char *name;
     uint32_t origin;   // in a decomposed graph: the node of the graph before that it stands for
+    tni_mark mark;
 } tni_node;
 
 typedef struct tni_storage {
@@ -74,6 +80,7 @@ struct tn_graph {
     uint32_t generation;
     bool is_finished;
     tn_error first_error;   // sticks
+    tni_mark mark;          // of the nodes to come
     uint32_t value_count, value_capacity;
     uint32_t node_count, node_capacity;
     uint32_t storage_count, storage_capacity;

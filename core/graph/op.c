@@ -99,7 +99,8 @@ static bool add_node(const tni_rule *rule, uint32_t count, uint32_t output)
                         .input_count = count,
                         .attr = rule->attr,
                         .attr_bytes = rule->op->attr_bytes,
-                        .name = rule->out->name };
+                        .name = rule->out->name,
+                        .mark = graph->mark };
     memcpy(node->inputs, rule->in_index, count * sizeof *node->inputs);
     rule->out->node = graph->node_count++;
     return true;

@@ -62,6 +62,14 @@ TN_NODISCARD TN_API tn_status tn_graph_create(const tn_allocator *allocator, tn_
 // NULL is fine. Not while a session has it. Since 0.1
 TN_API void tn_graph_destroy(tn_graph *graph);
 
+// Says where the nodes made from here on belong, until it is said again: for placing them over
+// devices, results do not depend on it. layer: of the model, from 0; TN_NO_LAYER = of none, as all
+// are at first. part: which device of those that share a divided layer, from 0; TN_NO_PART = of
+// none in particular. Errors: sticks, TN_E_ARG part without layer. Since 0.1
+#define TN_NO_LAYER UINT32_MAX
+#define TN_NO_PART  UINT32_MAX
+TN_API void tn_graph_mark(tn_graph *graph, uint32_t layer, uint32_t part);
+
 // ------------------------------------------------------------------------------------------ leaves
 
 // A value that comes with every run. name: not "", no two inputs of one name. Since 0.1
