@@ -15,7 +15,7 @@
 #include "base/integer.h"
 #include "base/options.h"
 #include "plan/plan.h"
-#include "plan/radix.h"
+#include "plan/ranks.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -39,24 +39,19 @@ static uint64_t key_of(int64_t time)
 static bool set_steps(problem *p, const tn_plan_interval *intervals)
 {
     size_t count = 2 * (size_t)p->count;
-    tni_keyed *times = tni_arena_take_array(&p->arena, count, sizeof *times);
-    tni_keyed *spare = tni_arena_take_array(&p->arena, count, sizeof *spare);
-    if (!times || !spare)
+    uint64_t *times = tni_arena_take_array(&p->arena, count, sizeof *times);
+    uint32_t *ranks = tni_arena_take_array(&p->arena, count, sizeof *ranks);
+    if (!times || !ranks)
         return false;
-    for (uint32_t i = 0; i < p->count; i++) {
-        size_t lower = 2 * (size_t)i, upper = lower + 1;
-        times[lower] = (tni_keyed){ key_of(intervals[p->given[i]].lower), lower };
-        times[upper] = (tni_keyed){ key_of(intervals[p->given[i]].upper), upper };
+    for (size_t i = 0; i < p->count; i++) {
+        times[2 * i] = key_of(intervals[p->given[i]].lower);
+        times[2 * i + 1] = key_of(intervals[p->given[i]].upper);
     }
-    times = tni_plan_sort(times, spare, count);
-    uint32_t rank = 0;
-    for (size_t t = 0; t < count; t++) {
-        tni_interval *interval = &p->intervals[times[t].what / 2];
-        rank += t > 0 && times[t].key != times[t - 1].key;
-        if (times[t].what % 2)
-            interval->last = rank - 1;
-        else
-            interval->first = rank;
+    if (!tni_plan_find_ranks(times, (uint32_t)count, &p->arena, ranks))
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        p->intervals[i].first = ranks[2 * i];
+        p->intervals[i].last = ranks[2 * i + 1] - 1;
     }
     return true;
 }

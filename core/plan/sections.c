@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
-#include "plan/radix.h"
+#include "plan/ranks.h"
+
+enum { FEW = 16 };   // items are sorted one into the others
 
 static int by_place(const void *a, const void *b)
 {
@@ -16,34 +18,62 @@ static int by_place(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-// What happens to a block at a step, as one number.
-static uint64_t begin_of(uint32_t block)
+// Steps as far as their order goes: begins[i] is the first of block i, ends[i] the one after its
+// last. Blocks of no bytes are left out.
+static bool find_steps(const tni_block *blocks, uint32_t count, tni_arena *arena, uint32_t *begins,
+                       uint32_t *ends)
 {
-    return 2 * (uint64_t)block;
-}
-
-static uint64_t end_of(uint32_t block)
-{
-    return begin_of(block) + 1;
+    uint32_t used = 0;
+    uint64_t *steps = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *steps);
+    uint32_t *ranks = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *ranks);
+    if (!steps || !ranks)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (blocks[i].bytes == 0)
+            continue;
+        steps[used++] = blocks[i].first;
+        steps[used++] = (uint64_t)blocks[i].last + 1;
+    }
+    if (!tni_plan_find_ranks(steps, used, arena, ranks))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (blocks[i].bytes == 0)
+            continue;
+        begins[i] = *ranks++;
+        ends[i] = *ranks++;
+    }
+    return true;
 }
 
 // A section begins with the first begin after an end; what begins before the next end joins it.
-static uint32_t cut(const tni_keyed *events, size_t count, uint32_t *first, uint32_t *end)
+// Turns steps into sections.
+static bool cut(const tni_block *blocks, uint32_t count, tni_arena *arena, uint32_t *begins,
+                uint32_t *ends, uint32_t *out_sections)
 {
-    uint32_t sections = 0;
-    bool is_after_end = true;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t block = (uint32_t)(events[i].what / 2);
-        if (events[i].what == end_of(block)) {
-            end[block] = sections;
-            is_after_end = true;
-        } else {
-            sections += is_after_end;
-            is_after_end = false;
-            first[block] = sections - 1;
+    enum { BEGIN = 1, END = 2 };
+    size_t most = 2 * (size_t)count + 1;
+    uint8_t *events = tni_arena_take_array(arena, most, sizeof *events);
+    uint32_t *before = tni_arena_take_array(arena, most, sizeof *before);   // a step: sections
+    if (!events || !before)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (blocks[i].bytes) {
+            events[begins[i]] |= BEGIN;
+            events[ends[i]] |= END;
         }
+    bool is_after_end = true;   // what ends in a step does so before another begins
+    for (size_t t = 0; t + 1 < most; t++) {
+        is_after_end |= events[t] & END;
+        before[t + 1] = before[t] + (is_after_end && events[t] & BEGIN);
+        is_after_end &= !(events[t] & BEGIN);
     }
-    return sections;
+    for (uint32_t i = 0; i < count; i++)
+        if (blocks[i].bytes) {
+            begins[i] = before[begins[i] + 1] - 1;
+            ends[i] = before[ends[i]];
+        }
+    *out_sections = before[most - 1];
+    return true;
 }
 
 static void sum_live(tni_plan_sections *out)
@@ -56,6 +86,22 @@ static void sum_live(tni_plan_sections *out)
     for (uint32_t s = 0; s < out->count; s++) {
         out->live[s] += s ? out->live[s - 1] : 0;
         out->bound = out->live[s] > out->bound ? out->live[s] : out->bound;
+    }
+}
+
+// Most sections have a few items.
+static void sort_section(tni_item *items, uint32_t count)
+{
+    if (count > FEW) {
+        qsort(items, count, sizeof *items, by_place);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        tni_item moved = items[i];
+        uint32_t at = i;
+        for (; at > 0 && by_place(&items[at - 1], &moved) > 0; at--)
+            items[at] = items[at - 1];
+        items[at] = moved;
     }
 }
 
@@ -77,32 +123,23 @@ static bool sort_items(const tni_block *blocks, uint32_t count, const uint32_t *
         if (blocks[i].bytes)
             out->items[next[first[i]]++] = (tni_item){ first[i], end[i], i, blocks[i].bytes };
     for (uint32_t s = 0; s < out->count; s++)
-        qsort(out->items + out->begin[s], out->begin[s + 1] - out->begin[s], sizeof *out->items,
-              by_place);
+        sort_section(out->items + out->begin[s], out->begin[s + 1] - out->begin[s]);
     return true;
 }
 
 bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
                             tni_plan_sections *out)
 {
-    tni_keyed *events = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *events);
-    tni_keyed *spare = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *spare);
-    uint32_t *first = tni_arena_take_array(arena, count, sizeof *first);
-    uint32_t *end = tni_arena_take_array(arena, count, sizeof *end);
+    uint32_t *begins = tni_arena_take_array(arena, count, sizeof *begins);
+    uint32_t *ends = tni_arena_take_array(arena, count, sizeof *ends);
     *out = (tni_plan_sections){ 0 };
-    if (!events || !spare || !first || !end)
+    if (!begins || !ends || !find_steps(blocks, count, arena, begins, ends) ||
+        !cut(blocks, count, arena, begins, ends, &out->count))
         return false;
-    size_t event_count = 0;   // ends come before what begins in the same step
     for (uint32_t i = 0; i < count; i++)
-        if (blocks[i].bytes)
-            events[event_count++] = (tni_keyed){ (uint64_t)blocks[i].last + 1, end_of(i) };
-    for (uint32_t i = 0; i < count; i++)
-        if (blocks[i].bytes)
-            events[event_count++] = (tni_keyed){ blocks[i].first, begin_of(i) };
-    out->item_count = (uint32_t)(event_count / 2);
-    out->count = cut(tni_plan_sort(events, spare, event_count), event_count, first, end);
+        out->item_count += blocks[i].bytes != 0;
     out->live = tni_arena_take_array(arena, (size_t)out->count + 1, sizeof *out->live);
-    if (!out->live || !sort_items(blocks, count, first, end, arena, out))
+    if (!out->live || !sort_items(blocks, count, begins, ends, arena, out))
         return false;
     sum_live(out);
     return true;
