@@ -282,6 +282,52 @@ static void memory_and_plan_can_be_asked_for(void **state)
     tlm_context_destroy(context);
 }
 
+static tlm_work work_of(const tlm_context *context, uint32_t position, uint32_t count)
+{
+    tlm_work work = { .size = sizeof work };
+    tlm_context_work(context, position, count, &work);
+    return work;
+}
+
+// The model's output matrix is its embedding, which is read as a whole, and a row for each id.
+static void work_is_counted_by_shapes(void **state)
+{
+    (void)state;
+    tlm_context *context = create(NULL);
+    tlm_context_info info = { .size = sizeof info };
+    tn_model_info model_info = { .size = sizeof model_info };
+    tn_model_tensor key = { .size = sizeof key };
+    uint64_t weights = 0, embedding_row = 0;
+    double products = 0;
+    tlm_context_describe(context, &info);
+    tn_model_describe(model, &model_info);
+    for (uint32_t i = 0; i < model_info.tensor_count; i++) {
+        tn_model_tensor tensor = { .size = sizeof tensor };
+        assert_int_equal(tn_model_tensor_at(model, i, &tensor, NULL), TN_OK);
+        weights += tensor.bytes;
+        products += tensor.rank < 2 ? 0 : (double)tensor.dims[0] * (double)tensor.dims[1];
+        if (strcmp(tensor.name, "token_embd.weight") == 0)
+            embedding_row = tensor.bytes / (uint64_t)tensor.dims[1];
+    }
+    assert_int_equal(tn_model_find_tensor(model, "blk.0.attn_k.weight", &key, NULL), TN_OK);
+    uint64_t cache_row = 2 * tn_dtype_bytes(TN_DTYPE_F16, key.dims[1]) * info.layers;
+
+    tlm_work first = work_of(context, 0, 1), tenth = work_of(context, 9, 1);
+    assert_int_equal(first.bytes_read, weights + embedding_row + cache_row);
+    assert_int_equal(tenth.bytes_read, first.bytes_read + 9 * cache_row);
+    assert_true(first.operations > 2 * products);
+    assert_true(tenth.operations - first.operations < products);
+    // The ids of a prompt share the weights; there is one row of logits.
+    tlm_work prompt = work_of(context, 0, 10);
+    assert_int_equal(prompt.bytes_read, weights + 10 * embedding_row + 10 * cache_row);
+    assert_true(prompt.operations < 10 * tenth.operations);
+    // Not beyond the context.
+    assert_int_equal(work_of(context, info.context_tokens, 5).bytes_read, 0);
+    assert_true(work_of(context, 0, info.context_tokens).operations ==
+                work_of(context, 0, UINT32_MAX).operations);
+    tlm_context_destroy(context);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -299,6 +345,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_decoded_token_allocates_nothing),
         cmocka_unit_test(a_context_survives_every_failing_allocation),
         cmocka_unit_test(memory_and_plan_can_be_asked_for),
+        cmocka_unit_test(work_is_counted_by_shapes),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

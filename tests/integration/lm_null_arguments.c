@@ -192,6 +192,10 @@ static void every_other_call_does_nothing(void **state)
     tlm_context_describe(context, NULL);
     tlm_context_memory(NULL, &report);
     tlm_context_memory(context, NULL);
+    tlm_work work = { .size = sizeof work, .bytes_read = 7 };
+    tlm_context_work(NULL, 0, 1, &work);
+    assert_int_equal(work.bytes_read, 7);
+    tlm_context_work(context, 0, 1, NULL);
 }
 
 int main(int argc, char **argv)

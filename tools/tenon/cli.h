@@ -64,8 +64,8 @@ typedef struct cli_common {
     int64_t threads;
 } cli_common;
 
-// To stand first in the struct that a subcommand's options fill.
-#define CLI_COMMON_OPTIONS                                                                         \
+// To stand first in the struct that a subcommand's options fill: all of them but the threads.
+#define CLI_PLUGIN_OPTIONS                                                                         \
     { "plugin",                                                                                    \
       0,                                                                                           \
       CLI_LIST,                                                                                    \
@@ -82,14 +82,13 @@ typedef struct cli_common {
           0,                                                                                       \
           0,                                                                                       \
           "setting, such as plugin.cpu.activations=f32" },                                         \
-        { "config",                                                                                \
-          0,                                                                                       \
-          CLI_TEXT,                                                                                \
-          "FILE",                                                                                  \
-          offsetof(cli_common, config),                                                            \
-          0,                                                                                       \
-          0,                                                                                       \
-          "read this tenon.ini in place of the user's" },                                          \
+    {                                                                                              \
+        "config", 0, CLI_TEXT, "FILE", offsetof(cli_common, config), 0, 0,                         \
+            "read this tenon.ini in place of the user's"                                           \
+    }
+
+#define CLI_COMMON_OPTIONS                                                                         \
+    CLI_PLUGIN_OPTIONS,                                                                            \
     {                                                                                              \
         "threads", 't', CLI_NUMBER, "N", offsetof(cli_common, threads), 1, 1024,                   \
             "threads (default: the CPUs this process may use)"                                     \
@@ -106,7 +105,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run_command, cli_tokenize_command, cli_perplexity_command,
-    cli_inspect_command, cli_plan_command, cli_devices_command, cli_plugins_command;
+    cli_inspect_command, cli_plan_command, cli_bench_command, cli_devices_command,
+    cli_plugins_command;
 
 // Parses argv by the command's options into `fields` (zeroed or with defaults) and moves what is no
 // option to the front of argv + 1. -1: go on; else the exit code: help was shown, or a line said
@@ -118,9 +118,10 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
 // The word of a list nearest to `given`, or NULL when none is near.
 const char *cli_nearest(const char *given, const char *const *words, uint32_t count);
 
-// Ids with commas or white space between them. false: a line said what is wrong. *out_ids: to be
-// freed.
-bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count);
+// Whole numbers from least, not below 0, to most, with commas or white space between them. false: a
+// line said what is wrong, by the option's name and what they are. *out_numbers: to be freed.
+bool cli_parse_numbers(const char *option, const char *what, const char *text, int32_t least,
+                       int32_t most, int32_t **out_numbers, uint32_t *out_count);
 
 // ----------------------------------------------------------------------------------------- runtime
 

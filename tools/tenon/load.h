@@ -17,17 +17,16 @@ typedef struct cli_model_options {
     bool no_mmap;
 } cli_model_options;
 
-// Of those that read no text.
-#define CLI_TEXTLESS_MODEL_OPTIONS                                                                 \
-    CLI_COMMON_OPTIONS,                                                                            \
-        { "device",                                                                                \
-          0,                                                                                       \
-          CLI_TEXT,                                                                                \
-          "NAME,...",                                                                              \
-          offsetof(cli_model_options, devices),                                                    \
-          0,                                                                                       \
-          0,                                                                                       \
-          "run on these devices only; the earlier wins where costs are equal" },                   \
+// How the context is made.
+#define CLI_CONTEXT_OPTIONS                                                                        \
+    { "device",                                                                                    \
+      0,                                                                                           \
+      CLI_TEXT,                                                                                    \
+      "NAME,...",                                                                                  \
+      offsetof(cli_model_options, devices),                                                        \
+      0,                                                                                           \
+      0,                                                                                           \
+      "run on these devices only; the earlier wins where costs are equal" },                       \
         { "ctx",                                                                                   \
           0,                                                                                       \
           CLI_NUMBER,                                                                              \
@@ -48,6 +47,9 @@ typedef struct cli_model_options {
         "no-mmap", 0, CLI_FLAG, NULL, offsetof(cli_model_options, no_mmap), 0, 0,                  \
             "read the model into memory: for files that may change, or a failing disk"             \
     }
+
+// Of those that read no text.
+#define CLI_TEXTLESS_MODEL_OPTIONS CLI_COMMON_OPTIONS, CLI_CONTEXT_OPTIONS
 
 #define CLI_MODEL_OPTIONS                                                                          \
     CLI_TEXTLESS_MODEL_OPTIONS,                                                                    \

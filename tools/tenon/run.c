@@ -71,8 +71,10 @@ static int take_prompt(run_state *state, const char *prompt)
     size_t bytes = prompt ? strlen(prompt) : 0;
     int code = CLI_OK;
     if (given->tokens)
-        return cli_parse_ids(given->tokens, &state->prompt, &state->prompt_count) ? CLI_OK
-                                                                                  : CLI_USAGE;
+        return cli_parse_numbers("tokens", "token ids", given->tokens, 0, INT32_MAX, &state->prompt,
+                                 &state->prompt_count)
+                   ? CLI_OK
+                   : CLI_USAGE;
     if (cli_is_stdin(prompt))
         prompt = NULL;
     if (!prompt && isatty(STDIN_FILENO))

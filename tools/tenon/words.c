@@ -48,33 +48,33 @@ static const char *skip_space(const char *at)
     return at + strspn(at, " \t\r\n");
 }
 
-bool cli_parse_ids(const char *text, int32_t **out_ids, uint32_t *out_count)
+bool cli_parse_numbers(const char *option, const char *what, const char *text, int32_t least,
+                       int32_t most, int32_t **out_numbers, uint32_t *out_count)
 {
-    int32_t *ids = calloc(strlen(text) / 2 + 1, sizeof *ids);
-    if (!ids)
-        return cli_fail(CLI_MEMORY, "not enough memory for the ids of --tokens"), false;
+    int32_t *numbers = calloc(strlen(text) / 2 + 1, sizeof *numbers);
+    if (!numbers)
+        return cli_fail(CLI_MEMORY, "not enough memory for the numbers of --%s", option), false;
     uint32_t count = 0;
     const char *at = skip_space(text);
     for (bool is_more = true; is_more;) {
         char *end;
         errno = 0;
-        long id = strtol(at, &end, 10);
+        long number = strtol(at, &end, 10);
         const char *next = skip_space(end);
         bool has_comma = *next == ',';
-        if (end == at || (*next && next == end && !has_comma) || errno || id < 0 ||
-            id > INT32_MAX) {
-            free(ids);
+        if (end == at || (*next && next == end && !has_comma) || errno || number < least ||
+            number > most) {
+            free(numbers);
             return cli_fail(CLI_USAGE,
-                            "--tokens: token ids separated by commas or spaces are expected, not "
-                            "'%.40s'",
-                            at),
+                            "--%s: %s separated by commas or spaces are expected, not '%.40s'",
+                            option, what, at),
                    false;
         }
-        ids[count++] = (int32_t)id;
+        numbers[count++] = (int32_t)number;
         at = has_comma ? skip_space(next + 1) : next;
         is_more = has_comma || *at;
     }
-    *out_ids = ids;
+    *out_numbers = numbers;
     *out_count = count;
     return true;
 }

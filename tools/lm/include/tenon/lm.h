@@ -316,6 +316,20 @@ TLM_API const tn_session *tlm_context_session(const tlm_context *context);
 // such graph. Since 0.1
 TLM_API uint32_t tlm_context_batch(const tlm_context *context, uint32_t graph);
 
+// What a call of tlm_eval does at the least, whatever devices do it: by these a speed is held
+// against what a machine can do.
+typedef struct tlm_work {
+    uint32_t size;         // sizeof, set by the caller
+    uint32_t reserved;     // 0
+    uint64_t bytes_read;   // weights, once for each pass of up to batch_tokens ids, and what these
+                           // see of the KV cache
+    double operations;     // of matmuls and attention: a product and its sum are two
+} tlm_work;
+
+// For `count` ids behind the first `position`, as far as the context goes. Since 0.1
+TLM_API void tlm_context_work(const tlm_context *context, uint32_t position, uint32_t count,
+                              tlm_work *out_work);
+
 // tn_session_memory of it. out_report->size is set by the caller. Since 0.1
 TLM_API void tlm_context_memory(const tlm_context *context, tn_memory_report *out_report);
 
