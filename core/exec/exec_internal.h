@@ -132,6 +132,7 @@ struct tn_session {
     uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
     uint32_t next_number;   // of a graph
     uint32_t last_graph;    // the one whose outputs are in the arenas; TNP_NONE
+    uint32_t failed_lane;   // of the last run: the first whose call failed; TNP_NONE
     uint64_t run;           // number of the run at hand, for spans
 };
 
@@ -241,7 +242,8 @@ void tni_programs_release(tn_session *session, tni_compiled *compiled);
 tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
                          tn_error *err);
 // Runs a graph with the inputs as they are staged. Allocates, builds and plans nothing.
-// Errors: those of the devices; states are then what the failed run left.
+// Errors: those of the devices, failed_lane says of which; states are then what the failed run left.
+// However it ends, nothing of the run is still running.
 tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err);
 
 #endif

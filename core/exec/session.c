@@ -223,6 +223,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     tni_arena_init(&session->arena, &allocator);
     session->runtime = runtime;
     session->last_graph = TNP_NONE;
+    session->failed_lane = TNP_NONE;
     status = make(session, graphs, graph_count, &options, err);
     if (status != TN_OK) {
         tn_session_destroy(session);

@@ -6,6 +6,14 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
+// What a call on a lane came to; the first failure of a run is the lane's.
+static tn_status on_lane(tn_session *session, uint32_t place, tn_status status)
+{
+    if (status != TN_OK && session->failed_lane == TNP_NONE)
+        session->failed_lane = place;
+    return status;
+}
+
 static tn_status transfer(tn_session *session, const tni_compiled *compiled,
                           const tni_transfer *move, tn_error *err)
 {
@@ -27,8 +35,8 @@ static tn_status transfer(tn_session *session, const tni_compiled *compiled,
                     .from_host = compiled->transfer_bytes,
                     .bytes = bytes,
                     .rows = 1 };
-    tn_status status = tni_lane_copy(from, &out, err);
-    return status == TN_OK ? tni_lane_copy(to, &in, err) : status;
+    tn_status status = on_lane(session, move->from, tni_lane_copy(from, &out, err));
+    return status == TN_OK ? on_lane(session, move->to, tni_lane_copy(to, &in, err)) : status;
 }
 
 static tn_status feed_large(tn_session *session, const tni_compiled *compiled,
@@ -45,7 +53,7 @@ static tn_status feed_large(tn_session *session, const tni_compiled *compiled,
                         .from_host = compiled->staging[storage],
                         .bytes = compiled->graph->storages[storage].bytes,
                         .rows = 1 };
-        status = tni_lane_copy(lane, &in, err);
+        status = on_lane(session, program->place, tni_lane_copy(lane, &in, err));
     }
     return status;
 }
@@ -87,7 +95,8 @@ static tn_status run_segment(tn_session *session, const tni_compiled *compiled,
                           &compiled->schedule.transfers[program->first_transfer + t], err);
     if (status == TN_OK)
         status = feed_large(session, compiled, program, err);
-    return status == TN_OK ? submit(session, program, err) : status;
+    return status == TN_OK ? on_lane(session, program->place, submit(session, program, err))
+                           : status;
 }
 
 tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
@@ -95,10 +104,11 @@ tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_err
     tn_status status = TN_OK;
     session->run++;
     session->last_graph = TNP_NONE;
+    session->failed_lane = TNP_NONE;
     for (uint32_t s = 0; s < compiled->schedule.segment_count && status == TN_OK; s++)
         status = run_segment(session, compiled, &compiled->programs[s], err);
     for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
-        status = tni_lane_wait(&session->lanes[i], err);
+        status = on_lane(session, i, tni_lane_wait(&session->lanes[i], err));
     for (uint32_t i = 0; i < session->lane_count && status != TN_OK; i++)
         tni_lane_recover(&session->lanes[i]);
     if (status == TN_OK)
