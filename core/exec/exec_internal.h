@@ -3,15 +3,19 @@
 //   session.c   create (the phases in order), destroy, memory report
 //   graphs.c    the table of graphs; one added to a session that is there, one dropped
 //     lane.c      one device of the session: queue, semaphore, buffers
-//     queues.c    which lanes need a queue, and how large a one
 //     schedule.c  which node runs where, and with it the states
+//     steps.c     what a run does, on which queue, and what waits for what
+//     order.c     what of it happens before what, as far as one lane's bytes see it
+//     copies.c    the copies of these steps, and their bytes on the host
 //     layout.c    from a schedule to intervals and offsets in each lane's arena
+//     queues.c    the queues of the lanes, as large as the steps need
 //     states.c    states, one buffer each, shared by all graphs
 //     weights.c   weights: imported where the application has them, or copied; packs
 //     program.c   compile and bind the segments
 //   run.c       a run, from what the caller gives it to its end: allocates nothing
 //     feeds.c     the inputs, checked and staged
-//     submit.c    transfers, submits, waits
+//     submit.c    goes through the steps: submits, copies, waits
+//     relay.c     tells a device how far a queue of another has come
 //   read.c      outputs of the run before
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words
@@ -19,6 +23,8 @@
 //   check.c     whether the plan is right, from graph, schedule and claims alone
 #ifndef TNI_EXEC_INTERNAL_H
 #define TNI_EXEC_INTERNAL_H
+
+#include <pthread.h>
 
 #include <tenon/session.h>
 
@@ -33,17 +39,31 @@ typedef struct tni_chunk {
     void *map;   // NULL when the host cannot read it
 } tni_chunk;
 
+// The queues of a lane, by what runs on them: programs, copies to the lane, copies from it. Queue r
+// of lane i is queue i * TNI_QUEUES + r of the session.
+enum { TNI_COMPUTE, TNI_IN, TNI_OUT, TNI_QUEUES };
+
+typedef struct tni_queue {
+    tnp_queue *queue;            // NULL: no work comes here
+    tnp_queue_options options;   // that it was made with
+    tnp_semaphore *semaphore;    // signalled by each piece of work
+    uint64_t signal;             // value of the last one submitted
+    uint64_t begin;              // that value when the run began
+} tni_queue;
+
 // One device of the session. Its place in the schedules is its index.
 typedef struct tni_lane {
     tn_device *device;
     const tnp_plugin *table;
     tnp_device *opened;
     tnp_memory_info memory;   // of memory 0: arenas, states, copied weights
-    tnp_queue *queue;
-    uint64_t update_bytes;   // what the queue takes with one submit
-    uint32_t updates;
-    tnp_semaphore *semaphore;   // signalled by each piece of work
-    uint64_t signal;            // value of the last one submitted
+    bool is_inline;           // computes inside submit: the calling thread is busy meanwhile
+    bool is_host;             // the host reads and writes the arena as any memory of its own
+    bool needs_semaphores;    // one of them has failed
+    tni_queue queues[TNI_QUEUES];
+    uint32_t mirror_count;
+    tnp_semaphore **mirrors;   // by queue of the session: raised by the host when that queue's is,
+                               // for work here that cannot wait for it itself; NULL: none does
     // The arena: offsets [k * chunk_bytes, (k + 1) * chunk_bytes) are chunk k, a buffer of its own,
     // the last one as large as it has to be. Nothing lies in two chunks.
     uint64_t chunk_bytes;   // 0: a buffer may have any size, there is one
@@ -83,12 +103,51 @@ typedef struct tni_program {   // one segment
     uint32_t place;
     tnp_program *program;
     tnp_bound *bound;
-    uint32_t first_transfer, transfer_count;   // of the schedule, before it runs
     uint32_t update_count;
     tnp_update *updates;   // data: the staging bytes of inputs
-    uint32_t fed_count;    // inputs too large for an update: copied before it runs
-    uint32_t *fed;         // storages
+    uint32_t fed_count;   // inputs too large for an update, that no segment before has on this lane
+    uint32_t *fed;        // storages: copied before it runs
 } tni_program;
+
+// Tells a lane that a queue has come to where a step ends.
+typedef struct tni_relay {
+    tnp_notice notice;
+    struct tn_session *session;
+    uint32_t queue;   // of the session
+    uint32_t place;
+} tni_relay;
+
+typedef enum tni_step_kind { TNI_STEP_PROGRAM, TNI_STEP_OUT, TNI_STEP_IN } tni_step_kind;
+
+// A piece of work on a queue of the session.
+typedef struct tni_step {
+    tni_step_kind kind;
+    uint32_t queue;
+    uint32_t segment;   // the program; of a copy: what made its bytes (OUT), or needs them (IN)
+    // Copies: from and to are places. Staged ones go by way of bytes of the host, out to these and
+    // in from these; all others lead from arena to arena.
+    uint32_t from, to;
+    uint32_t first_move, move_count;   // in moves
+    bool is_staged;
+    uint32_t first_wait, wait_count;     // in waits
+    uint32_t first_relay, relay_count;   // in relays
+    uint32_t signal;       // value of its queue's semaphore, counted from the beginning of the run
+    uint32_t copy_count;   // of a program: of the inputs that it is fed
+    const tnp_copy **copies;
+} tni_step;
+
+// What a run of a graph does, in an order in which it can be done.
+typedef struct tni_steps {
+    uint32_t step_count, wait_count, relay_count;
+    tni_step *steps;
+    tni_plan_wait *waits;   // by step, ascending: those that no queue and no other wait implies
+    tni_relay *relays;
+    uint32_t most_waits;   // of a step
+    tnp_point *points;     // room for them
+    uint32_t *moves;       // transfers of the schedule, by step
+    uint64_t staging_bytes;
+    uint64_t *staging_offsets;   // by move, in the host's bytes
+} tni_steps;
 
 // The figures of the plan of a graph on a lane.
 typedef struct tni_planned {
@@ -105,24 +164,33 @@ typedef struct tni_compiled {   // one graph
     bool is_asked;
     tni_answers answers;   // when it is asked: until the schedule takes them over
     tni_schedule schedule;
-    uint64_t **offsets;              // [place][storage] in the lane's arena; TNI_NO_OFFSET
-    uint64_t **scratch;              // [place][unit] likewise
-    tni_planned *planned;            // by place
-    uint32_t *state_of;              // by storage: index of the session's state, or TNP_NONE
-    bool *is_limited;                // by storage: an input of which a view counts only in part
-    unsigned char **staging;         // by storage: host bytes of an input, or NULL
-    unsigned char *transfer_bytes;   // host bytes, as large as the largest transfer
-    tni_program *programs;           // one a segment
+    uint64_t **offsets;        // [place][storage] in the lane's arena; TNI_NO_OFFSET
+    uint64_t **scratch;        // [place][unit] likewise
+    tni_planned *planned;      // by place
+    uint32_t *state_of;        // by storage: index of the session's state, or TNP_NONE
+    bool *is_limited;          // by storage: an input of which a view counts only in part
+    unsigned char **staging;   // by storage: host bytes of an input, or NULL
+    tni_steps steps;
+    tni_program *programs;   // one a segment
     uint32_t use_count, use_capacity;
     uint32_t *uses;   // residents, each as often as it was asked for
 } tni_compiled;
+
+// Notices that plugins have at the moment. They come on any thread.
+typedef struct tni_relays {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    uint32_t lent;
+} tni_relays;
 
 struct tn_session {
     tn_runtime *runtime;
     tni_arena arena;   // all tables but those of one graph
     uint32_t lane_count, graph_count, graph_capacity, state_count;
     tni_lane *lanes;
-    tn_device **devices;     // of the lanes
+    tn_device **devices;   // of the lanes
+    uint32_t *links;       // [from * lane_count + to]: TNP_LINK_…; NULL: not asked yet
+    tni_relays relays;
     tni_compiled **graphs;   // by number, ascending
     tni_state *states;
     uint32_t resident_count, resident_capacity;
@@ -139,10 +207,12 @@ struct tn_session {
 // ------------------------------------------------------------------------------------------ lane.c
 
 tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err);
-// update_bytes, updates: the most that one submit carries. A queue that is there and takes less is
-// replaced; nothing may be running on it.
-tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
+// A queue that takes what `options` say. One that is there and takes less is replaced; nothing may
+// be running on it.
+tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_options *options,
                               tn_error *err);
+// The semaphore by which the host tells work of this lane how far a queue of the session has come.
+tn_status tni_lane_make_mirror(tni_lane *lane, uint32_t queue, tn_error *err);
 void tni_lane_close(tni_lane *lane);   // also half made
 
 // The buffers of the arena, of arena_bytes. tables: for the list of them.
@@ -158,10 +228,13 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
 bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
                      uint64_t bytes, tnp_buffer **out_buffer);
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err);   // and waits
-tn_status tni_lane_wait(tni_lane *lane, tn_error *err);   // for all that was submitted
-// After a failure a semaphore stays failed: waits for what runs and makes a new one. A lost device
+// For a value of a queue's semaphore.
+tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_error *err);
+// After a failure a semaphore stays failed: waits for what runs and makes new ones. A lost device
 // stays lost.
 void tni_lane_recover(tni_lane *lane);
+// Makes semaphores anew if the lane needs them. Nothing may be running.
+tn_status tni_lane_mend(tni_lane *lane, tn_error *err);
 // What a call that makes something answered: TN_OK only when it made it.
 tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
                         const tnp_error *plugin_error, tn_error *err);
@@ -184,7 +257,7 @@ tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const 
 tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
                            const tni_value **out_value, tn_error *err);
 
-// Every lane that has work gets a queue that takes what the graphs of the session submit.
+// Every lane that has work gets queues that take what the graphs of the session submit.
 tn_status tni_queues_make(tn_session *session, tn_error *err);
 
 // Room for the states of all graphs; then the states of one, which must be there already when the
@@ -203,6 +276,32 @@ tn_status tni_session_agree(tn_session *session, tn_error *err);
 // Sets compiled->schedule, and compiled->graph to the one that was scheduled. States that were free
 // are then where the graph uses them.
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err);
+
+// After the schedule; asks for the links between the lanes.
+tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, tn_error *err);
+// Whether work on this lane can wait for what a queue of the session signals.
+bool tni_steps_can_wait(const tn_session *session, uint32_t place, uint32_t queue);
+
+// Where the bytes of copies that are staged lie on the host. Errors: those of tni_plan_pack.
+tn_status tni_staging_plan(const tn_session *session, tni_compiled *compiled, tni_arena *scratch,
+                           tn_error *err);
+// The copies of all steps, once arenas and programs are there.
+tn_status tni_copies_make(tn_session *session, tni_compiled *compiled, tn_error *err);
+
+// Which of the steps that touch the arena of a lane happen before which. A program counts as many
+// steps as it has units.
+enum { TNI_STAGING = TNI_MAX_PLACES };   // a place: the host's bytes of copies that are staged
+typedef struct tni_lane_order {
+    tni_plan_order order;   // without ends
+    bool is_line;           // each step after the one before it
+    uint32_t *of_step;      // by step of the run: its first one here; TNP_NONE
+    uint32_t *of_unit;      // by unit of the schedule, likewise
+    uint32_t *unit_of;      // by step here: the unit at hand, for people
+} tni_lane_order;
+
+// Arrays come from `scratch`. Errors: TN_E_HOST_MEMORY.
+tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled, uint32_t place,
+                         tni_arena *scratch, tni_lane_order *out, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 
@@ -245,5 +344,15 @@ tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uin
 // Errors: those of the devices, failed_lane says of which; states are then what the failed run left.
 // However it ends, nothing of the run is still running.
 tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err);
+
+void tni_relays_init(tni_relays *relays);
+void tni_relays_finish(tni_relays *relays);
+// What relays have a notice for comes by itself. Errors: the device's.
+tn_status tni_relay_lend(tni_relay *relay, uint64_t value, tn_error *err);
+bool tni_relay_can_lend(const tni_relay *relay);
+// The queue has come to this value. Errors: the device's whose semaphore it is.
+tn_status tni_relay_tell(const tni_relay *relay, uint64_t value, tn_error *err);
+void tni_relays_wait(tni_relays *relays);       // until all notices are back
+void tni_relays_give_up(tn_session *session);   // what still waits for one is let go
 
 #endif

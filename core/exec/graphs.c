@@ -63,6 +63,8 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
     if (status == TN_OK)
         status = tni_session_schedule(session, compiled, err);
     if (status == TN_OK)
+        status = tni_steps_make(session, compiled, err);
+    if (status == TN_OK)
         status = tni_layout(session, compiled, err);
     if (status == TN_OK)
         status = tni_queues_make(session, err);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "exec/exec_internal.h"
 
-enum { PENDING = 16, POINTS = 2, COPIES = 1 };
+enum { HOST_POOL = 1 };   // tnp_memory_info.pool of the host's own memory
 
 tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
                         const tnp_error *plugin_error, tn_error *err)
@@ -25,17 +25,16 @@ tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status statu
 }
 
 // What a failing call wrote into its output is not looked at.
-static tn_status make_semaphore(tni_lane *lane, tn_error *err)
+static tn_status make_semaphore(const tni_lane *lane, uint32_t flags, uint64_t value,
+                                tnp_semaphore **out, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
-    tnp_semaphore_options how = { .size = sizeof how };
+    tnp_semaphore_options how = { .size = sizeof how, .flags = flags, .value = value };
     tnp_semaphore *made = NULL;
     tnp_status answer = lane->table->semaphore_create(lane->opened, &how, &made, &plugin_error);
     tn_status status = tni_lane_made(lane, "semaphore_create", answer, made, &plugin_error, err);
-    if (status == TN_OK) {
-        lane->semaphore = made;
-        lane->signal = 0;
-    }
+    if (status == TN_OK)
+        *out = made;
     return status;
 }
 
@@ -47,45 +46,68 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
     *lane = (tni_lane){ .device = device, .table = device->table, .opened = device->opened };
     status = tni_device_memory(device, 0, &lane->memory, err);
     uint64_t alignment = lane->memory.alignment_bytes, most = lane->memory.max_buffer_bytes;
+    const uint32_t readable = TNP_MEMORY_HOST_VISIBLE | TNP_MEMORY_HOST_CACHED;
+    lane->is_inline = device->info.kind == TNP_KIND_CPU;
+    lane->is_host = lane->is_inline && lane->memory.pool == HOST_POOL &&
+                    (lane->memory.flags & readable) == readable && lane->table->buffer_map;
     if (status == TN_OK && most)   // below the alignment: the allocation will be refused
         lane->chunk_bytes = most < alignment ? alignment : most / alignment * alignment;
     return status;
 }
 
-tn_status tni_lane_make_queue(tni_lane *lane, uint64_t update_bytes, uint32_t updates,
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_options *options,
                               tn_error *err)
 {
-    if (lane->queue && update_bytes <= lane->update_bytes && updates <= lane->updates)
+    tni_queue *queue = &lane->queues[role];
+    const tnp_queue_options *has = &queue->options;
+    tnp_queue_options how = *options;
+    how.size = sizeof how;
+    how.kind = role == TNI_COMPUTE ? TNP_QUEUE_COMPUTE : TNP_QUEUE_COPY;
+    how.pending = larger(how.pending, has->pending);
+    how.points = larger(how.points, has->points);
+    how.copies = larger(how.copies, has->copies);
+    how.update_bytes = larger(how.update_bytes, has->update_bytes);
+    how.updates = larger(how.updates, has->updates);
+    if (queue->queue && how.pending == has->pending && how.points == has->points &&
+        how.copies == has->copies && how.update_bytes == has->update_bytes &&
+        how.updates == has->updates)
         return TN_OK;
-    update_bytes = update_bytes > lane->update_bytes ? update_bytes : lane->update_bytes;
-    updates = updates > lane->updates ? updates : lane->updates;
     tnp_error plugin_error = tni_plugin_error();
-    tnp_queue_options how = { .size = sizeof how,
-                              .kind = TNP_QUEUE_COMPUTE,
-                              .pending = PENDING,
-                              .points = POINTS,
-                              .copies = COPIES,
-                              .update_bytes = (uint32_t)update_bytes,
-                              .updates = updates };
     tnp_queue *made = NULL;
     tnp_status answer = lane->table->queue_create(lane->opened, &how, &made, &plugin_error);
     tn_status status = tni_lane_made(lane, "queue_create", answer, made, &plugin_error, err);
     if (status != TN_OK)
         return status;
-    if (lane->queue)
-        lane->table->queue_destroy(lane->queue);
-    lane->queue = made;
-    lane->update_bytes = update_bytes;
-    lane->updates = updates;
-    return lane->semaphore ? TN_OK : make_semaphore(lane, err);
+    if (queue->queue)
+        lane->table->queue_destroy(queue->queue);
+    queue->queue = made;
+    queue->options = how;
+    return queue->semaphore ? TN_OK : make_semaphore(lane, 0, 0, &queue->semaphore, err);
+}
+
+tn_status tni_lane_make_mirror(tni_lane *lane, uint32_t queue, tn_error *err)
+{
+    return lane->mirrors[queue]
+               ? TN_OK
+               : make_semaphore(lane, TNP_SEMAPHORE_HOST, 0, &lane->mirrors[queue], err);
 }
 
 void tni_lane_close(tni_lane *lane)
 {
-    if (lane->queue)
-        lane->table->queue_destroy(lane->queue);
-    if (lane->semaphore)
-        lane->table->semaphore_destroy(lane->semaphore);
+    for (uint32_t r = 0; r < TNI_QUEUES; r++) {
+        if (lane->queues[r].queue)
+            lane->table->queue_destroy(lane->queues[r].queue);
+        if (lane->queues[r].semaphore)
+            lane->table->semaphore_destroy(lane->queues[r].semaphore);
+    }
+    for (uint32_t i = 0; i < lane->mirror_count; i++)
+        if (lane->mirrors[i])
+            lane->table->semaphore_destroy(lane->mirrors[i]);
     for (uint32_t i = 0; i < lane->chunk_count; i++)
         if (lane->chunks[i].buffer)
             lane->table->buffer_free(lane->chunks[i].buffer);
@@ -130,6 +152,19 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
     return TN_OK;
 }
 
+// Copies of other devices lead there.
+static tn_status need_map(const tni_lane *lane, tni_chunk *chunk, tn_error *err)
+{
+    tnp_error plugin_error = tni_plugin_error();
+    void *map = NULL;
+    if (!lane->is_host || chunk->map)
+        return TN_OK;
+    tnp_status answer = lane->table->buffer_map(chunk->buffer, &map, &plugin_error);
+    tn_status status = tni_lane_made(lane, "buffer_map", answer, map, &plugin_error, err);
+    chunk->map = status == TN_OK ? map : NULL;
+    return status;
+}
+
 tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *err)
 {
     uint64_t chunk = lane->chunk_bytes ? lane->chunk_bytes : lane->arena_bytes;
@@ -147,6 +182,8 @@ tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *e
         status = tni_lane_allocate(lane, left < chunk ? left : chunk, "the arena", &made->buffer,
                                    &made->map, err);
         lane->chunk_count += status == TN_OK;
+        if (status == TN_OK)
+            status = need_map(lane, made, err);
     }
     return status;
 }
@@ -187,41 +224,72 @@ bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void
     return true;
 }
 
-tn_status tni_lane_wait(tni_lane *lane, tn_error *err)
+tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_error *err)
 {
-    if (!lane->semaphore)   // no work is ever given to this device
+    tnp_semaphore *semaphore = lane->queues[role].semaphore;
+    if (!semaphore)   // no work is ever given to this queue
         return TN_OK;
     tnp_error plugin_error = tni_plugin_error();
-    tnp_status status = lane->table->semaphore_wait(lane->semaphore, lane->signal, UINT64_MAX,
-                                                    &plugin_error);
+    tnp_status status = lane->table->semaphore_wait(semaphore, value, UINT64_MAX, &plugin_error);
     return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "run", status, &plugin_error, err);
 }
 
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
 {
+    tni_queue *queue = &lane->queues[TNI_COMPUTE];
+    tn_status status = tni_lane_mend(lane, err);
+    if (status != TN_OK)
+        return status;
     tnp_error plugin_error = tni_plugin_error();
-    tnp_point point = { lane->semaphore, lane->signal + 1 };
+    tnp_point point = { queue->semaphore, queue->signal + 1 };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &point };
-    tnp_status answer = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
-    if (answer == TNP_E_BUSY &&
-        tni_lane_wait(lane, err) == TN_OK)   // what was taken before ends first
-        answer = lane->table->queue_copy(lane->queue, &copy, 1, &sync, &plugin_error);
+    tnp_status answer = lane->table->queue_copy(queue->queue, &copy, 1, &sync, &plugin_error);
+    if (answer == TNP_E_BUSY && tni_lane_wait(lane, TNI_COMPUTE, queue->signal, err) ==
+                                    TN_OK)   // what was taken before ends first
+        answer = lane->table->queue_copy(queue->queue, &copy, 1, &sync, &plugin_error);
     if (answer != TNP_OK)
         return tni_lane_fail(lane, "copy", answer, &plugin_error, err);
-    lane->signal++;
-    tn_status status = tni_lane_wait(lane, err);
+    queue->signal++;
+    status = tni_lane_wait(lane, TNI_COMPUTE, queue->signal, err);
     if (status != TN_OK)
         tni_lane_recover(lane);
     return status;
 }
 
+// A semaphore in the place of one that has failed, from the value on that was submitted last.
+static tn_status replace(const tni_lane *lane, uint32_t flags, uint64_t value,
+                         tnp_semaphore **semaphore, tn_error *err)
+{
+    tnp_semaphore *made = NULL;
+    if (!*semaphore)
+        return TN_OK;
+    tn_status status = make_semaphore(lane, flags, value, &made, err);
+    if (status == TN_OK) {
+        lane->table->semaphore_destroy(*semaphore);
+        *semaphore = made;
+    }
+    return status;
+}
+
+tn_status tni_lane_mend(tni_lane *lane, tn_error *err)
+{
+    tn_status status = TN_OK;
+    if (!lane->needs_semaphores)
+        return TN_OK;
+    for (uint32_t r = 0; r < TNI_QUEUES && status == TN_OK; r++)
+        status = replace(lane, 0, lane->queues[r].signal, &lane->queues[r].semaphore, err);
+    for (uint32_t i = 0; i < lane->mirror_count && status == TN_OK; i++)
+        status = replace(lane, TNP_SEMAPHORE_HOST, 0, &lane->mirrors[i], err);
+    lane->needs_semaphores = status != TN_OK;
+    return status;
+}
+
 void tni_lane_recover(tni_lane *lane)
 {
-    tnp_semaphore *failed = lane->semaphore;
-    if (!failed)
-        return;
-    tni_lane_wait(lane, NULL);
-    // Of a lost device none can be made: the failed one stays, and every later call answers so.
-    if (make_semaphore(lane, NULL) == TN_OK)
-        lane->table->semaphore_destroy(failed);
+    for (uint32_t r = 0; r < TNI_QUEUES; r++)   // again: the first may have failed for itself
+        if (tni_lane_wait(lane, r, lane->queues[r].signal, NULL) != TN_OK)
+            (void)tni_lane_wait(lane, r, lane->queues[r].signal, NULL);
+    // Of a lost device none can be made: the failed ones stay, and every later call answers so.
+    lane->needs_semaphores = true;
+    (void)tni_lane_mend(lane, NULL);
 }

@@ -205,6 +205,16 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
 
 // ------------------------------------------------------------------------------------------ inputs
 
+// Whether a program before this one on its lane is fed an input: it is there for the whole run.
+static bool is_fed_before(const making *m, const tni_program *program, uint32_t storage)
+{
+    for (const tni_program *p = m->compiled->programs; p < program; p++)
+        for (uint32_t i = 0; i < p->fed_count && p->place == program->place; i++)
+            if (p->fed[i] == storage)
+                return true;
+    return false;
+}
+
 // What must be sent before each run: small inputs as updates, large ones as copies.
 static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
 {
@@ -224,23 +234,15 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
             program->updates[program->update_count++] = (tnp_update){
                 .storage = i, .bytes = (uint32_t)bytes, .data = m->compiled->staging[storage]
             };
-        else
+        else if (!is_fed_before(m, program, storage))
             program->fed[program->fed_count++] = storage;
     }
     return TN_OK;
 }
 
-static void find_own_transfers(const tni_schedule *schedule, uint32_t segment, tni_program *program)
-{
-    for (uint32_t t = 0; t < schedule->transfer_count; t++)
-        if (schedule->transfers[t].segment == segment && program->transfer_count++ == 0)
-            program->first_transfer = t;
-}
-
 static tn_status make_staging(tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
-    uint64_t most = 0;
     compiled->is_limited = tni_arena_take_array(&compiled->arena, graph->storage_count,
                                                 sizeof *compiled->is_limited);
     for (uint32_t v = 0; v < graph->value_count && compiled->is_limited; v++)
@@ -255,14 +257,9 @@ static tn_status make_staging(tni_compiled *compiled, tn_error *err)
             if (!compiled->staging[s])
                 return tni_fail_memory(err, "the bytes of an input", graph->storages[s].bytes);
         }
-    for (uint32_t t = 0; t < compiled->schedule.transfer_count; t++) {
-        uint64_t bytes = graph->storages[compiled->schedule.transfers[t].storage].bytes;
-        most = bytes > most ? bytes : most;
-    }
-    if (most)
-        compiled->transfer_bytes = tni_arena_take(&compiled->arena, most);
-    if (!compiled->staging || !compiled->is_limited || (most && !compiled->transfer_bytes))
-        return tni_fail_memory(err, "the bytes of inputs", most);
+    if (!compiled->staging || !compiled->is_limited)
+        return tni_fail_memory(err, "the bytes of inputs",
+                               graph->storage_count * sizeof *compiled->staging);
     return TN_OK;
 }
 
@@ -286,7 +283,6 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
                      .lane = &session->lanes[segment->place],
                      .scratch = &scratch };
         program->place = segment->place;
-        find_own_transfers(schedule, s, program);
         status = make_slice(&m, err);
         if (status == TN_OK)
             status = compile(&m, program, err);
@@ -296,7 +292,7 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
             status = list_inputs(&m, program, err);
         tni_arena_finish(&scratch);
     }
-    return status;
+    return status == TN_OK ? tni_copies_make(session, compiled, err) : status;
 }
 
 void tni_programs_release(tn_session *session, tni_compiled *compiled)

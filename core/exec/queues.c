@@ -1,55 +1,94 @@
-// queues.c: a queue for each lane that is given work, large enough for what one submit carries.
+// queues.c: the queues of the lanes that are given work, large enough for what a run puts there, so
+// that it can be filled ahead; and the semaphores by which one device hears of another.
+#include "base/error.h"
 #include "exec/exec_internal.h"
 
-static bool has_segment(const tni_compiled *compiled, uint32_t place)
-{
-    for (uint32_t s = 0; s < compiled->schedule.segment_count; s++)
-        if (compiled->schedule.segments[s].place == place)
-            return true;
-    return false;
-}
+// Beyond MOST_PENDING the queue is full for a while.
+enum { LEAST_PENDING = 16, MOST_PENDING = 256, LEAST_POINTS = 2 };
 
-// Whether work is ever given to this lane: a segment, or a state to clear or read.
-static bool has_work(const tn_session *session, uint32_t place)
+static bool has_state(const tn_session *session, uint32_t place)
 {
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        if (has_segment(session->graphs[g], place))
-            return true;
     for (uint32_t i = 0; i < session->state_count; i++)
         if (session->states[i].place == place)
             return true;
     return false;
 }
 
-static void count_updates(const tn_graph *graph, uint64_t most_bytes, uint64_t *out_bytes,
-                          uint32_t *out_count)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
-    *out_bytes = 0;
-    *out_count = 0;
-    for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (tni_comes_at_submit(graph, s, most_bytes)) {
-            *out_bytes += graph->storages[s].bytes;
-            ++*out_count;
-        }
+    return a > b ? a : b;
+}
+
+// What programs of a graph on a lane take with a submit, and what copies bring before it.
+static void count_inputs(const tni_compiled *compiled, const tni_lane *lane,
+                         tnp_queue_options *most)
+{
+    const tn_graph *graph = compiled->graph;
+    uint64_t bytes = 0;
+    uint32_t updates = 0, copies = 0;
+    for (uint32_t s = 0; s < graph->storage_count; s++) {
+        bool comes = tni_comes_at_submit(graph, s, lane->device->info.update_bytes);
+        bytes += comes ? graph->storages[s].bytes : 0;
+        updates += comes;
+        copies += !comes && tni_storage_source(graph, s) == TNI_INPUT;
+    }
+    most->update_bytes = larger(most->update_bytes, (uint32_t)bytes);
+    most->updates = larger(most->updates, updates);
+    most->copies = larger(most->copies, copies);
+}
+
+// What a run of a graph puts into a queue of the session. Whether it is anything.
+static bool count_works(const tni_compiled *compiled, uint32_t queue, tnp_queue_options *most)
+{
+    uint32_t works = 0;
+    for (uint32_t s = 0; s < compiled->steps.step_count; s++) {
+        const tni_step *step = &compiled->steps.steps[s];
+        if (step->queue != queue)
+            continue;
+        works += step->kind == TNI_STEP_PROGRAM ? 2 : 1;   // perhaps copies before the program
+        most->points = larger(most->points, step->wait_count);
+        most->copies = larger(most->copies, step->move_count);
+    }
+    most->pending = larger(most->pending, works < MOST_PENDING ? works : MOST_PENDING);
+    return works > 0;
+}
+
+static tn_status make_queue(tn_session *session, uint32_t place, uint32_t role, tn_error *err)
+{
+    tni_lane *lane = &session->lanes[place];
+    tnp_queue_options most = { .pending = LEAST_PENDING, .points = LEAST_POINTS, .copies = 1 };
+    bool has_work = role == TNI_COMPUTE && has_state(session, place);   // to clear or read
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        has_work |= count_works(session->graphs[g], place * TNI_QUEUES + role, &most);
+        if (role == TNI_COMPUTE)
+            count_inputs(session->graphs[g], lane, &most);
+    }
+    return has_work ? tni_lane_make_queue(lane, role, &most, err) : TN_OK;
+}
+
+static tn_status make_mirrors(tn_session *session, const tni_compiled *compiled, tn_error *err)
+{
+    uint32_t queues = session->lane_count * TNI_QUEUES;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < compiled->steps.relay_count && status == TN_OK; i++) {
+        const tni_relay *relay = &compiled->steps.relays[i];
+        tni_lane *lane = &session->lanes[relay->place];
+        if (!lane->mirrors)
+            lane->mirrors = tni_arena_take_array(&session->arena, queues, sizeof *lane->mirrors);
+        if (!lane->mirrors)
+            return tni_fail_memory(err, "semaphores", queues * sizeof *lane->mirrors);
+        lane->mirror_count = queues;
+        status = tni_lane_make_mirror(lane, relay->queue, err);
+    }
+    return status;
 }
 
 tn_status tni_queues_make(tn_session *session, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        tni_lane *lane = &session->lanes[i];
-        if (!has_work(session, i))
-            continue;
-        uint64_t most_bytes = 0, bytes;
-        uint32_t most = 0, count;
-        for (uint32_t g = 0; g < session->graph_count; g++) {
-            count_updates(session->graphs[g]->graph, lane->device->info.update_bytes, &bytes,
-                          &count);
-            most_bytes = bytes > most_bytes ? bytes : most_bytes;
-            most = count > most ? count : most;
-        }
-        tn_status status = tni_lane_make_queue(lane, most_bytes, most, err);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < session->lane_count * TNI_QUEUES && status == TN_OK; i++)
+        status = make_queue(session, i / TNI_QUEUES, i % TNI_QUEUES, err);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        status = make_mirrors(session, session->graphs[g], err);
+    return status;
 }

@@ -100,6 +100,8 @@ static tn_status schedule_and_plan(tn_session *session, tn_error *err)
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
         status = tni_session_schedule(session, session->graphs[g], err);
         if (status == TN_OK)
+            status = tni_steps_make(session, session->graphs[g], err);
+        if (status == TN_OK)
             status = tni_layout(session, session->graphs[g], err);
     }
     for (uint32_t i = 0; i < session->state_count; i++)
@@ -224,6 +226,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     session->runtime = runtime;
     session->last_graph = TNP_NONE;
     session->failed_lane = TNP_NONE;
+    tni_relays_init(&session->relays);
     status = make(session, graphs, graph_count, &options, err);
     if (status != TN_OK) {
         tn_session_destroy(session);
@@ -246,6 +249,7 @@ void tn_session_destroy(tn_session *session)
     tni_free(&allocator, session->graphs);
     tni_free(&allocator, session->residents);
     tni_arena_finish(&session->arena);
+    tni_relays_finish(&session->relays);
     tni_free(&allocator, session);
 }
 

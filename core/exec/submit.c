@@ -1,10 +1,20 @@
-// submit.c: one graph from staged inputs to the last signal. Allocates, builds and plans nothing.
+// submit.c: goes through the steps of a run, from staged inputs to the last signal. Allocates,
+// builds and plans nothing.
 //
-// Segments run one after another. What a segment needs from another device is copied through host
-// memory before it, and the host waits for each such copy; work on one device is ordered by its
-// queue, so between segments the host does not wait.
+// Steps go out in their order, each with what it waits for, so that the queues of all devices are
+// filled ahead; but for those of a lane that computes inside submit. When all others are out, the
+// calling thread comes to these, and to relays for which no notice comes: it waits for what they
+// need, and runs or tells them in the order of the steps. It does so earlier when a queue is full.
 #include "base/error.h"
 #include "exec/exec_internal.h"
+
+typedef struct walk {
+    tn_session *session;
+    const tni_compiled *compiled;
+    const tni_steps *steps;
+    uint32_t served;      // steps before it that are the calling thread's to run or tell are done
+    uint32_t waited_on;   // lane of a wait that failed: it, or what it waited for; TNP_NONE
+} walk;
 
 // What a call on a lane came to; the first failure of a run is the lane's.
 static tn_status on_lane(tn_session *session, uint32_t place, tn_status status)
@@ -14,104 +24,258 @@ static tn_status on_lane(tn_session *session, uint32_t place, tn_status status)
     return status;
 }
 
-static tn_status transfer(tn_session *session, const tni_compiled *compiled,
-                          const tni_transfer *move, tn_error *err)
+static tni_lane *lane_of(const walk *w, uint32_t queue)
 {
-    tni_lane *from = &session->lanes[move->from], *to = &session->lanes[move->to];
-    uint64_t bytes = compiled->graph->storages[move->storage].bytes;
-    uint64_t from_offset = compiled->offsets[move->from][move->storage];
-    uint64_t to_offset = compiled->offsets[move->to][move->storage];
-    if (bytes == 0)
-        return TN_OK;
-    tnp_copy out = { .size = sizeof out,
-                     .from_buffer = tni_lane_chunk(from, &from_offset)->buffer,
-                     .from_offset = from_offset,
-                     .to_host = compiled->transfer_bytes,
-                     .bytes = bytes,
-                     .rows = 1 };
-    tnp_copy in = { .size = sizeof in,
-                    .to_buffer = tni_lane_chunk(to, &to_offset)->buffer,
-                    .to_offset = to_offset,
-                    .from_host = compiled->transfer_bytes,
-                    .bytes = bytes,
-                    .rows = 1 };
-    tn_status status = on_lane(session, move->from, tni_lane_copy(from, &out, err));
-    return status == TN_OK ? on_lane(session, move->to, tni_lane_copy(to, &in, err)) : status;
+    return &w->session->lanes[queue / TNI_QUEUES];
 }
 
-static tn_status feed_large(tn_session *session, const tni_compiled *compiled,
-                            const tni_program *program, tn_error *err)
+static uint64_t value_of(const walk *w, const tni_step *step)
 {
-    tni_lane *lane = &session->lanes[program->place];
+    return lane_of(w, step->queue)->queues[step->queue % TNI_QUEUES].begin + step->signal;
+}
+
+static tn_status wait_for(walk *w, uint32_t queue, uint64_t value, tn_error *err)
+{
+    tn_status status = tni_lane_wait(lane_of(w, queue), queue % TNI_QUEUES, value, err);
+    if (status != TN_OK)
+        w->waited_on = queue / TNI_QUEUES;
+    return status;
+}
+
+// Where the points of a step stand. Steps that the calling thread serves have room of their own: it
+// may come to one while another waits for room in its queue.
+static tnp_point *points_of(const walk *w, const tni_step *step)
+{
+    return w->steps->points + (lane_of(w, step->queue)->is_inline ? w->steps->most_waits : 0);
+}
+
+// The semaphores that a step waits for; waits itself for those of other devices if the calling
+// thread will compute.
+static tn_status find_points(walk *w, const tni_step *step, uint32_t *out_count, tn_error *err)
+{
+    uint32_t place = step->queue / TNI_QUEUES;
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < program->fed_count && status == TN_OK; i++) {
-        uint32_t storage = program->fed[i];
-        uint64_t offset = compiled->offsets[program->place][storage];
-        tnp_copy in = { .size = sizeof in,
-                        .to_buffer = tni_lane_chunk(lane, &offset)->buffer,
-                        .to_offset = offset,
-                        .from_host = compiled->staging[storage],
-                        .bytes = compiled->graph->storages[storage].bytes,
-                        .rows = 1 };
-        status = on_lane(session, program->place, tni_lane_copy(lane, &in, err));
+    *out_count = 0;
+    for (uint32_t i = step->first_wait; i < step->first_wait + step->wait_count; i++) {
+        const tni_step *other = &w->steps->steps[w->steps->waits[i].waits_for];
+        const tni_lane *lane = &w->session->lanes[place];
+        tnp_semaphore *semaphore = NULL;
+        if (tni_steps_can_wait(w->session, place, other->queue))
+            semaphore = lane_of(w, other->queue)->queues[other->queue % TNI_QUEUES].semaphore;
+        else if (!lane->is_inline)
+            semaphore = lane->mirrors[other->queue];
+        else if (status == TN_OK)
+            status = wait_for(w, other->queue, value_of(w, other), err);
+        if (semaphore)
+            points_of(w, step)[(*out_count)++] = (tnp_point){ semaphore, value_of(w, other) };
     }
     return status;
 }
 
-static tn_status submit(tn_session *session, const tni_program *program, tn_error *err)
+static tn_status serve(walk *w, uint32_t index, tn_error *err);
+
+// Something has to end before the queue of this step takes more.
+static tn_status make_room(walk *w, uint32_t index, bool *out_is_empty, tn_error *err)
 {
-    tni_lane *lane = &session->lanes[program->place];
-    tnp_error plugin_error = tni_plugin_error();
-    tnp_point point = { lane->semaphore, lane->signal + 1 };
-    tnp_sync sync = {
-        .size = sizeof sync, .signal_count = 1, .signals = &point, .run = session->run
-    };
+    const tni_step *step = &w->steps->steps[index];
+    if (w->served < index)
+        return serve(w, w->served++, err);
+    *out_is_empty = true;
+    return wait_for(w, step->queue,
+                    lane_of(w, step->queue)->queues[step->queue % TNI_QUEUES].signal, err);
+}
+
+// A call that gives work to the queue of a step. BUSY: it is called again when there is room.
+typedef tnp_status (*give)(const walk *w, const tni_step *step, const tnp_sync *sync,
+                           tnp_error *err);
+
+static tnp_status give_copies(const walk *w, const tni_step *step, const tnp_sync *sync,
+                              tnp_error *err)
+{
+    const tni_lane *lane = lane_of(w, step->queue);
+    return lane->table->queue_copy(lane->queues[step->queue % TNI_QUEUES].queue, step->copies,
+                                   step->copy_count, sync, err);
+}
+
+static tnp_status give_program(const walk *w, const tni_step *step, const tnp_sync *sync,
+                               tnp_error *err)
+{
+    const tni_lane *lane = lane_of(w, step->queue);
+    const tni_program *program = &w->compiled->programs[step->segment];
+    bool is_all = lane->is_inline || w->steps->step_count == 1;   // that is left to do
     tnp_submit work = { .size = sizeof work,
-                        .flags = TNP_SUBMIT_INLINE,
+                        .flags = is_all ? TNP_SUBMIT_INLINE : 0,
                         .update_count = program->update_count,
                         .updates = program->updates,
-                        .sync = &sync,
+                        .sync = sync,
                         .bound = program->bound };
     const tnp_submit *works[] = { &work };
-    tnp_status status = lane->table->queue_submit(lane->queue, works, 1, &plugin_error);
-    if (status == TNP_E_BUSY) {   // what was taken before must end first
-        tn_status waited = tni_lane_wait(lane, err);
-        if (waited != TN_OK)
-            return waited;
-        status = lane->table->queue_submit(lane->queue, works, 1, &plugin_error);
+    return lane->table->queue_submit(lane->queues[TNI_COMPUTE].queue, works, 1, err);
+}
+
+static tn_status give_until_taken(walk *w, uint32_t index, give call, const char *name,
+                                  const tnp_point *waits, uint32_t wait_count, uint64_t signal,
+                                  tn_error *err)
+{
+    const tni_step *step = &w->steps->steps[index];
+    tni_lane *lane = lane_of(w, step->queue);
+    tni_queue *queue = &lane->queues[step->queue % TNI_QUEUES];
+    tnp_error plugin_error = tni_plugin_error();
+    tnp_point point = { queue->semaphore, signal };
+    tnp_sync sync = { .size = sizeof sync,
+                      .wait_count = wait_count,
+                      .signal_count = 1,
+                      .waits = waits,
+                      .signals = &point,
+                      .run = w->session->run };
+    bool is_empty = false;
+    tnp_status answer = call(w, step, &sync, &plugin_error);
+    while (answer == TNP_E_BUSY && !is_empty) {
+        tn_status status = make_room(w, index, &is_empty, err);
+        if (status != TN_OK)
+            return status;
+        answer = call(w, step, &sync, &plugin_error);
     }
-    if (status != TNP_OK)
-        return tni_lane_fail(lane, "submit", status, &plugin_error, err);
-    lane->signal++;
+    if (answer != TNP_OK)
+        return on_lane(w->session, step->queue / TNI_QUEUES,
+                       tni_lane_fail(lane, name, answer, &plugin_error, err));
+    queue->signal = signal;
     return TN_OK;
 }
 
-static tn_status run_segment(tn_session *session, const tni_compiled *compiled,
-                             const tni_program *program, tn_error *err)
+static tn_status lend_relays(walk *w, const tni_step *step, tn_error *err)
 {
     tn_status status = TN_OK;
-    for (uint32_t t = 0; t < program->transfer_count && status == TN_OK; t++)
-        status = transfer(session, compiled,
-                          &compiled->schedule.transfers[program->first_transfer + t], err);
-    if (status == TN_OK)
-        status = feed_large(session, compiled, program, err);
-    return status == TN_OK ? on_lane(session, program->place, submit(session, program, err))
-                           : status;
+    for (uint32_t i = 0; i < step->relay_count && status == TN_OK; i++) {
+        tni_relay *relay = &w->steps->relays[step->first_relay + i];
+        if (tni_relay_can_lend(relay))
+            status = on_lane(w->session, step->queue / TNI_QUEUES,
+                             tni_relay_lend(relay, value_of(w, step), err));
+    }
+    return status;
 }
 
-tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
+static tn_status issue(walk *w, uint32_t index, tn_error *err)
 {
+    const tni_step *step = &w->steps->steps[index];
+    uint64_t signal = value_of(w, step);
+    bool is_program = step->kind == TNI_STEP_PROGRAM;
+    uint32_t wait_count = 0;
+    tn_status status = TN_OK;
+    if (is_program && step->copy_count)
+        status = give_until_taken(w, index, give_copies, "copy", NULL, 0, signal - 1, err);
+    if (status == TN_OK)
+        status = find_points(w, step, &wait_count, err);
+    if (status == TN_OK)
+        status = give_until_taken(w, index, is_program ? give_program : give_copies,
+                                  is_program ? "submit" : "copy", points_of(w, step), wait_count,
+                                  signal, err);
+    return status == TN_OK ? lend_relays(w, step, err) : status;
+}
+
+// What of a step is left to the calling thread: to run it, and to tell of it.
+static tn_status serve(walk *w, uint32_t index, tn_error *err)
+{
+    const tni_step *step = &w->steps->steps[index];
+    tn_status status = TN_OK;
+    if (lane_of(w, step->queue)->is_inline)
+        status = issue(w, index, err);
+    for (uint32_t i = 0; i < step->relay_count && status == TN_OK; i++) {
+        const tni_relay *relay = &w->steps->relays[step->first_relay + i];
+        if (tni_relay_can_lend(relay))
+            continue;
+        status = wait_for(w, step->queue, value_of(w, step), err);
+        if (status == TN_OK)
+            status = on_lane(w->session, relay->place,
+                             tni_relay_tell(relay, value_of(w, step), err));
+    }
+    return status;
+}
+
+static tn_status go_through(walk *w, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t s = 0; s < w->steps->step_count && status == TN_OK; s++)
+        if (!lane_of(w, w->steps->steps[s].queue)->is_inline)
+            status = issue(w, s, err);
+    while (w->served < w->steps->step_count && status == TN_OK)
+        status = serve(w, w->served++, err);
+    for (uint32_t q = 0; q < w->session->lane_count * TNI_QUEUES && status == TN_OK; q++) {
+        const tni_queue *queue = &lane_of(w, q)->queues[q % TNI_QUEUES];
+        if (queue->signal != queue->begin)
+            status = wait_for(w, q, queue->signal, err);
+    }
+    return status;
+}
+
+// ---------------------------------------------------------------------------------------- failures
+
+// Of all that failed the first step: the rest may have failed because it did. What the host itself
+// let go did not fail.
+static void find_cause(const walk *w, tn_error *err)
+{
+    tn_session *session = w->session;
+    for (uint32_t s = 0; s < w->steps->step_count; s++) {
+        const tni_step *step = &w->steps->steps[s];
+        const tni_queue *queue = &lane_of(w, step->queue)->queues[step->queue % TNI_QUEUES];
+        tn_error why = { 0 };
+        if (value_of(w, step) > queue->signal ||
+            tni_lane_wait(lane_of(w, step->queue), step->queue % TNI_QUEUES, value_of(w, step),
+                          &why) == TN_OK ||
+            why.status == TN_E_CANCELLED || session->failed_lane != TNP_NONE)
+            continue;
+        session->failed_lane = step->queue / TNI_QUEUES;
+        if (err)
+            *err = why;
+    }
+    if (session->failed_lane == TNP_NONE)
+        session->failed_lane = w->waited_on;
+}
+
+// Waits for all that runs, and leaves a session that can run again.
+static tn_status recover(const walk *w, tn_status status, tn_error *err)
+{
+    tn_error first = err ? *err : (tn_error){ 0 };
+    bool is_known = w->session->failed_lane != TNP_NONE;
+    first.status = status;
+    tni_relays_give_up(w->session);
+    find_cause(w, is_known ? NULL : &first);
+    tni_relays_wait(&w->session->relays);   // they name semaphores
+    for (uint32_t i = 0; i < w->session->lane_count; i++)
+        tni_lane_recover(&w->session->lanes[i]);
+    if (err)
+        *err = first;
+    return first.status;
+}
+
+static tn_status begin(walk *w, tn_error *err)
+{
+    tn_session *session = w->session;
     tn_status status = TN_OK;
     session->run++;
     session->last_graph = TNP_NONE;
     session->failed_lane = TNP_NONE;
-    for (uint32_t s = 0; s < compiled->schedule.segment_count && status == TN_OK; s++)
-        status = run_segment(session, compiled, &compiled->programs[s], err);
-    for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
-        status = on_lane(session, i, tni_lane_wait(&session->lanes[i], err));
-    for (uint32_t i = 0; i < session->lane_count && status != TN_OK; i++)
-        tni_lane_recover(&session->lanes[i]);
-    if (status == TN_OK)
-        session->last_graph = compiled->number;
+    for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++) {
+        tni_lane *lane = &session->lanes[i];
+        status = on_lane(session, i, tni_lane_mend(lane, err));
+        for (uint32_t r = 0; r < TNI_QUEUES; r++)
+            lane->queues[r].begin = lane->queues[r].signal;
+    }
     return status;
+}
+
+tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
+{
+    walk w = {
+        .session = session, .compiled = compiled, .steps = &compiled->steps, .waited_on = TNP_NONE
+    };
+    tn_status status = begin(&w, err);
+    if (status != TN_OK)
+        return status;
+    status = go_through(&w, err);
+    if (status != TN_OK)
+        return recover(&w, status, err);
+    tni_relays_wait(&session->relays);
+    session->last_graph = compiled->number;
+    return TN_OK;
 }
