@@ -19,6 +19,11 @@ static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_
         return;
     uint32_t node = schedule->units[schedule->segments[segment].first_unit]->nodes[0];
     uint32_t before = schedule->segments[segment - 1].place;
+    if (before == schedule->segments[segment].place) {
+        tni_say(sink, "      begins at '%s': so that another device can work meanwhile\n",
+                schedule->graph->nodes[node].name);
+        return;
+    }
     for (uint32_t r = 0; r < schedule->answers->refusal_count; r++)
         if (schedule->answers->refusals[r].node == node &&
             schedule->answers->refusals[r].place == before) {
