@@ -200,6 +200,8 @@ static tn_status go_through(walk *w, tn_error *err)
             status = issue(w, s, err);
     while (w->served < w->steps->step_count && status == TN_OK)
         status = serve(w, w->served++, err);
+    if (status == TN_OK)
+        tni_relays_wait(&w->session->relays);
     for (uint32_t q = 0; q < w->session->lane_count * TNI_QUEUES && status == TN_OK; q++) {
         const tni_queue *queue = &lane_of(w, q)->queues[q % TNI_QUEUES];
         if (queue->signal != queue->begin)
@@ -275,7 +277,6 @@ tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_err
     status = go_through(&w, err);
     if (status != TN_OK)
         return recover(&w, status, err);
-    tni_relays_wait(&session->relays);
     session->last_graph = compiled->number;
     return TN_OK;
 }

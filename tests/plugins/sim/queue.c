@@ -134,7 +134,7 @@ static tnp_status commit(taking *t, tnp_status status, bool may_help)
     for (uint32_t k = 0; k < t->count && status == TNP_OK; k++) {
         sim_work *w = slot(queue, k);
         w->number = ++instance->work_count;
-        w->submitted_ns = instance->host_ns;
+        w->submitted_ns = sim_host_ns(instance);
         for (uint32_t i = 0; i < w->wait_count; i++)
             w->waits[i].semaphore->holds++;
         for (uint32_t i = 0; i < w->signal_count; i++)

@@ -332,6 +332,7 @@ bool sim_has_failed(const tnp_semaphore *s);
 void sim_doom(tnp_semaphore *s, const tnp_error *why);
 void sim_raise_to(tnp_semaphore *s, uint64_t value, uint64_t ns);
 uint64_t sim_time_of(const tnp_semaphore *s, uint64_t value);
+uint64_t sim_host_ns(const tnp_instance *instance);   // the host's time, in this thread
 void sim_drop(tnp_semaphore *s);
 void sim_publish(tnp_instance *instance);
 

@@ -60,7 +60,28 @@ static void see(tnp_semaphore *s, uint64_t value)
         s->device->instance->host_ns = ns;
 }
 
-static tnp_notice *take_due_notice(tnp_instance *instance, tnp_error *why)
+// Inside a notice: when it came. What the host does there happens then, whatever it has seen
+// elsewhere.
+static _Thread_local bool is_in_notice;
+static _Thread_local uint64_t notice_ns;
+
+uint64_t sim_host_ns(const tnp_instance *instance)
+{
+    return is_in_notice ? notice_ns : instance->host_ns;
+}
+
+static void tell_notice(tnp_notice *notice, const tnp_error *why, uint64_t ns)
+{
+    bool was_in_notice = is_in_notice;
+    uint64_t before_ns = notice_ns;
+    is_in_notice = true;
+    notice_ns = ns;
+    notice->reached(notice, why->status, why->text);
+    is_in_notice = was_in_notice;
+    notice_ns = before_ns;
+}
+
+static tnp_notice *take_due_notice(tnp_instance *instance, tnp_error *why, uint64_t *ns)
 {
     for (tnp_semaphore *s = instance->semaphores; s; s = s->next)
         for (void **link = &s->notices; *link; link = &((tnp_notice *)*link)->plugin[0]) {
@@ -70,7 +91,7 @@ static tnp_notice *take_due_notice(tnp_instance *instance, tnp_error *why)
                 continue;
             *link = notice->plugin[0];
             *why = is_reached ? (tnp_error){ .size = sizeof *why } : s->why;
-            see(s, notice->value);
+            *ns = is_reached ? sim_time_of(s, notice->value) : sim_host_ns(instance);
             return notice;
         }
     return NULL;
@@ -81,10 +102,11 @@ static tnp_notice *take_due_notice(tnp_instance *instance, tnp_error *why)
 void sim_publish(tnp_instance *instance)
 {
     tnp_error why;
+    uint64_t ns;
     pthread_cond_broadcast(&instance->changed);
-    for (tnp_notice *due; (due = take_due_notice(instance, &why));) {
+    for (tnp_notice *due; (due = take_due_notice(instance, &why, &ns));) {
         pthread_mutex_unlock(&instance->lock);
-        due->reached(due, why.status, why.text);
+        tell_notice(due, &why, ns);
         pthread_mutex_lock(&instance->lock);
     }
     pthread_mutex_unlock(&instance->lock);
@@ -182,7 +204,7 @@ tnp_status sim_semaphore_signal(tnp_semaphore *s, uint64_t value, tnp_error *err
     if (!s->is_host)
         return sim_fail(err, TNP_E_ARG, "semaphore_signal: this semaphore is signalled by a queue");
     pthread_mutex_lock(&s->device->instance->lock);
-    sim_raise_to(s, value, s->device->instance->host_ns);
+    sim_raise_to(s, value, sim_host_ns(s->device->instance));
     sim_publish(s->device->instance);
     return TNP_OK;
 }
