@@ -21,6 +21,7 @@ typedef struct group {
     uint32_t from, to;             // places
     uint32_t first, count;         // in making.moves
     uint32_t out_step;             // of the copy to the host, TNP_NONE
+    bool has_come;
 } group;
 
 // A step that touches a storage on a lane.
@@ -361,13 +362,32 @@ static bool add_program(making *m, uint32_t segment)
                                    .segment = segment });
 }
 
+// What was made first comes in first: of one queue each waits for the one before.
+static bool add_arrivals(making *m, uint32_t first, uint32_t count)
+{
+    for (uint32_t left = count; left; left--) {
+        uint32_t next = TNP_NONE;
+        for (uint32_t g = first; g < first + count; g++)
+            if (!m->groups[g].has_come &&
+                (next == TNP_NONE || m->groups[g].made_by < m->groups[next].made_by))
+                next = g;
+        m->groups[next].has_come = true;
+        if (goes_in(m, &m->groups[next]) && !add_copy(m, &m->groups[next], TNI_STEP_IN))
+            return false;
+    }
+    return true;
+}
+
 static bool add_steps(making *m)
 {
-    uint32_t arriving = 0;
+    uint32_t arrived = 0;
     for (uint32_t s = 0; s < m->schedule->segment_count; s++) {
-        for (; arriving < m->group_count && m->groups[arriving].needed_by == s; arriving++)
-            if (goes_in(m, &m->groups[arriving]) && !add_copy(m, &m->groups[arriving], TNI_STEP_IN))
-                return false;
+        uint32_t arriving = 0;
+        while (arrived + arriving < m->group_count && m->groups[arrived + arriving].needed_by == s)
+            arriving++;
+        if (!add_arrivals(m, arrived, arriving))
+            return false;
+        arrived += arriving;
         if (!add_program(m, s))
             return false;
         for (uint32_t i = m->maker_first[s]; i < m->maker_first[s + 1]; i++) {
