@@ -16,7 +16,7 @@
 #include "session_rig.h"
 #include "trace.h"
 
-enum { FLOATS = 16384, MOST_PIECES = 256, MOST_OUTPUTS = 8 };
+enum { FLOATS = 4096, MOST_PIECES = 256, MOST_OUTPUTS = 8 };
 
 static float numbers[FLOATS];
 
@@ -297,9 +297,9 @@ static void copies_hide_behind_what_is_computed_meanwhile(void **state)
 // ------------------------------------------------------------------------------------------ order
 
 static const char *const devices[] = {
-    "\"host_visible\":%s,\"order\":\"%s\"",
-    "\"host_visible\":%s,\"order\":\"%s\",\"peer\":true",
-    "\"host_visible\":%s,\"order\":\"%s\",\"update_bytes\":256,\"link_gbps\":0.1",
+    "\"host_visible\":%s,\"order\":\"%s\",\"gbps\":%d",
+    "\"host_visible\":%s,\"order\":\"%s\",\"gbps\":%d,\"peer\":true",
+    "\"host_visible\":%s,\"order\":\"%s\",\"gbps\":%d,\"update_bytes\":256,\"link_gbps\":0.1",
 };
 
 // On devices that differ in what they take; the last takes all that the others do not.
@@ -312,7 +312,8 @@ static void compare_in_all_manners(tn_graph *(*make)(uint32_t), uint32_t seed)
             for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
                 char common[256], text[1024];
                 tn_error err = { 0 };
-                snprintf(common, sizeof common, devices[d], with_cpu ? "true" : "false", orders[o]);
+                snprintf(common, sizeof common, devices[d], with_cpu ? "true" : "false", orders[o],
+                         with_cpu ? 1000 : 1);
                 snprintf(
                     text, sizeof text,
                     "[{\"name\":\"a\",\"only\":[\"tanh\",\"scale\"],%s},"
