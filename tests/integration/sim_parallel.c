@@ -288,6 +288,7 @@ static void copies_hide_behind_what_is_computed_meanwhile(void **state)
             copies += length(&r, "b", true, 0);
         assert_is_bound(&r, length(&r, "a", false, 0) + copies +
                                 trace_busy_ns(r.pieces, r.count, "b", false));
+        assert_true(length(&r, "a", false, 5) < trace_busy_ns(r.pieces, r.count, "a", false) / 5);
         assert_true(trace_busy_ns(r.pieces, r.count, "a", true) >
                     trace_busy_ns(r.pieces, r.count, "b", false) / 2);
         end(&r);
