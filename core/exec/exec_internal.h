@@ -4,6 +4,7 @@
 //   graphs.c    the table of graphs; one added to a session that is there, one dropped
 //     lane.c      one device of the session: queue, semaphore, buffers
 //     schedule.c  which node runs where, and with it the states
+//     arrange.c   the next four, in two ways: the better one is kept
 //     steps.c     what a run does, on which queue, and what waits for what
 //     order.c     what of it happens before what, as far as one lane's bytes see it
 //     copies.c    the copies of these steps, and their bytes on the host
@@ -277,8 +278,17 @@ tn_status tni_session_agree(tn_session *session, tn_error *err);
 // are then where the graph uses them.
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err);
 
-// After the schedule; asks for the links between the lanes.
-tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, tn_error *err);
+// After the schedule: steps, and where everything lies. Arenas grow, unless they are reserved.
+tn_status tni_arrange(tn_session *session, tni_compiled *compiled, tn_error *err);
+// By the cost model, from the first step to the last. Room for ends: by queue of the session, by
+// step.
+double tni_arrange_estimate_ns(const tn_session *session, const tni_compiled *compiled,
+                               double *queue_ends, double *step_ends);
+
+// is_doubled: what comes in waits until only two buffers are needed. Asks for the links between
+// the lanes.
+tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, bool is_doubled,
+                         tn_error *err);
 // Whether work on this lane can wait for what a queue of the session signals.
 bool tni_steps_can_wait(const tn_session *session, uint32_t place, uint32_t queue);
 
@@ -304,6 +314,8 @@ tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled
                          tni_arena *scratch, tni_lane_order *out, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
+// The arenas get as large as this graph needs. Errors: TN_E_DEVICE_MEMORY when they are reserved.
+tn_status tni_layout_reserve(tn_session *session, tni_compiled *compiled, tn_error *err);
 
 // What the plan of a graph on a lane was made from.
 typedef struct tni_lane_intervals {

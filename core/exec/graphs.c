@@ -63,9 +63,7 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
     if (status == TN_OK)
         status = tni_session_schedule(session, compiled, err);
     if (status == TN_OK)
-        status = tni_steps_make(session, compiled, err);
-    if (status == TN_OK)
-        status = tni_layout(session, compiled, err);
+        status = tni_arrange(session, compiled, err);
     if (status == TN_OK)
         status = tni_queues_make(session, err);
     return status == TN_OK ? tni_programs_make(session, compiled, err) : status;

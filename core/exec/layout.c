@@ -289,7 +289,6 @@ static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
 static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint32_t place,
                               tni_arena *scratch, tn_error *err)
 {
-    tni_lane *lane = &session->lanes[place];
     layout l = { .session = session, .compiled = compiled, .place = place };
     tni_planned *planned = &compiled->planned[place];
     tni_plan plan;
@@ -315,19 +314,7 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     compiled->scratch[place] = by_unit;
     planned->plan = plan;
     planned->plan.offsets = NULL;
-    if (plan.peak_bytes > lane->arena_bytes && session->is_reserved)
-        return tni_fail(err, TN_E_DEVICE_MEMORY,
-                        "%s: the graph needs an arena of %" PRIu64 " bytes, %" PRIu64
-                        " are reserved: a session is to be made with its largest graph",
-                        lane->device->name, plan.peak_bytes, lane->arena_bytes);
-    if (plan.peak_bytes > lane->arena_bytes) {   // the arena is as large as the largest graph needs
-        lane->arena_bytes = plan.peak_bytes;
-        lane->plan = planned->plan;
-    }
-#ifdef TN_CHECKED
-    status = tni_check_plan(session, compiled, place, scratch, err);
-#endif
-    return status;
+    return TN_OK;
 }
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
@@ -347,6 +334,36 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++)
         status = lay_out_lane(session, compiled, place, &scratch, err);
     tni_arena_finish(&scratch);
+    return status;
+}
+
+static tn_status reserve_lane(const tn_session *session, tni_lane *lane, const tni_plan *plan,
+                              tn_error *err)
+{
+    if (plan->peak_bytes <= lane->arena_bytes)
+        return TN_OK;
+    if (session->is_reserved)
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "%s: the graph needs an arena of %" PRIu64 " bytes, %" PRIu64
+                        " are reserved: a session is to be made with its largest graph",
+                        lane->device->name, plan->peak_bytes, lane->arena_bytes);
+    lane->arena_bytes = plan->peak_bytes;
+    lane->plan = *plan;
+    return TN_OK;
+}
+
+tn_status tni_layout_reserve(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
+        status = reserve_lane(session, &session->lanes[i], &compiled->planned[i].plan, err);
+#ifdef TN_CHECKED
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
+        status = tni_check_plan(session, compiled, i, &scratch, err);
+    tni_arena_finish(&scratch);
+#endif
     return status;
 }
 

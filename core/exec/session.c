@@ -100,9 +100,7 @@ static tn_status schedule_and_plan(tn_session *session, tn_error *err)
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
         status = tni_session_schedule(session, session->graphs[g], err);
         if (status == TN_OK)
-            status = tni_steps_make(session, session->graphs[g], err);
-        if (status == TN_OK)
-            status = tni_layout(session, session->graphs[g], err);
+            status = tni_arrange(session, session->graphs[g], err);
     }
     for (uint32_t i = 0; i < session->state_count; i++)
         if (session->states[i].place == TNP_NONE)   // no node touches it: any place does

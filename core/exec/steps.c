@@ -36,6 +36,8 @@ typedef struct making {
     const tni_schedule *schedule;
     tni_arena *scratch;
     tni_steps *steps;
+    bool is_doubled;
+    uint32_t *programs;      // [place][2]: its latest program so far and the one before; TNP_NONE
     bool *is_moved;          // by storage: a transfer brings it somewhere
     uint32_t *writer;        // by storage: the last segment so far that wrote it; TNP_NONE
     group *groups;           // by the segment that needs them
@@ -105,6 +107,12 @@ static bool goes_in(const making *m, const group *g)
            (!m->session->lanes[g->to].is_host || m->session->lanes[g->from].is_host);
 }
 
+// One that fills a buffer where it goes, of which there are two, has its turn before its reader.
+static bool goes_out_late(const making *m, const group *g)
+{
+    return m->is_doubled && goes_out(m, g) && !goes_in(m, g);
+}
+
 // ------------------------------------------------------------------------------------------ groups
 
 static bool take_tables(making *m)
@@ -122,6 +130,7 @@ static bool take_tables(making *m)
                                           sizeof *m->maker_first);
     m->touches = tni_arena_take_indices(arena, graph->storage_count);
     m->last = tni_arena_take_indices(arena, m->queue_count);
+    m->programs = tni_arena_take_indices(arena, 2 * (size_t)m->session->lane_count);
     m->done = tni_arena_take_array(arena, most * m->queue_count, sizeof *m->done);
     m->found = tni_arena_take_array(arena, most, sizeof *m->found);
     m->found_by = tni_arena_take_indices(arena, most);
@@ -129,7 +138,8 @@ static bool take_tables(making *m)
     m->steps->moves = tni_arena_take_array(&m->compiled->arena, s->transfer_count,
                                            sizeof *m->steps->moves);
     return m->is_moved && m->writer && m->groups && m->by_maker && m->maker_first && m->touches &&
-           m->last && m->done && m->found && m->found_by && m->steps->steps && m->steps->moves;
+           m->last && m->programs && m->done && m->found && m->found_by && m->steps->steps &&
+           m->steps->moves;
 }
 
 // The transfer joins the group of one before it that goes the same way.
@@ -329,8 +339,12 @@ static bool add_copy(making *m, group *g, tni_step_kind kind)
         .move_count = g->count,
         .is_staged = goes_out(m, g) && goes_in(m, g),
     };
+    // The program before the last one here used the buffer that is filled now.
+    uint32_t before = m->programs[2 * g->to + 1];
     bool reads = kind != TNI_STEP_IN || !step.is_staged;
     bool writes = kind != TNI_STEP_OUT || !step.is_staged;
+    if (m->is_doubled && writes && before != TNP_NONE)
+        depend_on(m, before);
     if (g->out_step != TNP_NONE)
         depend_on(m, g->out_step);
     for (uint32_t i = 0; i < g->count; i++) {
@@ -357,6 +371,8 @@ static bool add_program(making *m, uint32_t segment)
             if (!touch_storage(m, graph->values[node->output].storage, s->place, true))
                 return false;
         }
+    m->programs[2 * s->place + 1] = m->programs[2 * s->place];
+    m->programs[2 * s->place] = m->steps->step_count;
     return end_step(m, (tni_step){ .kind = TNI_STEP_PROGRAM,
                                    .queue = s->place * TNI_QUEUES + TNI_COMPUTE,
                                    .segment = segment });
@@ -372,7 +388,10 @@ static bool add_arrivals(making *m, uint32_t first, uint32_t count)
                 (next == TNP_NONE || m->groups[g].made_by < m->groups[next].made_by))
                 next = g;
         m->groups[next].has_come = true;
-        if (goes_in(m, &m->groups[next]) && !add_copy(m, &m->groups[next], TNI_STEP_IN))
+        group *g = &m->groups[next];
+        if (goes_out_late(m, g) && !add_copy(m, g, TNI_STEP_OUT))
+            return false;
+        if (goes_in(m, g) && !add_copy(m, g, TNI_STEP_IN))
             return false;
     }
     return true;
@@ -392,7 +411,7 @@ static bool add_steps(making *m)
             return false;
         for (uint32_t i = m->maker_first[s]; i < m->maker_first[s + 1]; i++) {
             group *g = &m->groups[m->by_maker[i]];
-            if (goes_out(m, g) && !add_copy(m, g, TNI_STEP_OUT))
+            if (goes_out(m, g) && !goes_out_late(m, g) && !add_copy(m, g, TNI_STEP_OUT))
                 return false;
         }
     }
@@ -436,14 +455,16 @@ static bool add_relays(making *m)
     return true;
 }
 
-tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, tn_error *err)
+tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, bool is_doubled,
+                         tn_error *err)
 {
     tni_arena scratch;
     making m = { .session = session,
                  .compiled = compiled,
                  .schedule = &compiled->schedule,
                  .scratch = &scratch,
-                 .steps = &compiled->steps };
+                 .steps = &compiled->steps,
+                 .is_doubled = is_doubled };
     tni_arena_init(&scratch, &session->arena.allocator);
     bool is_made = find_links(session) && take_tables(&m) && sort_moves(&m) && add_steps(&m) &&
                    add_relays(&m);

@@ -89,6 +89,19 @@ static tn_graph *make_pipeline(void)
     return finish(graph);
 }
 
+// Chunks again, of which one sum is kept. The first may be more work for the second device.
+static tn_graph *make_summed(int first, int others)
+{
+    tn_graph *graph = rig_graph();
+    tn_value x = input(graph), sum = x;
+    for (int chunk = 0; chunk < 8; chunk++) {
+        tn_value y = many(graph, TNP_OP_TANH, tn_graph_scale(graph, x, 1 + (float)chunk / 8), 1);
+        sum = tn_graph_add(graph, sum, many(graph, TNP_OP_SIGMOID, y, chunk ? others : first));
+    }
+    output(graph, 0, sum);
+    return finish(graph);
+}
+
 // A value goes to the other device; what comes after reads nothing of it and wants its bytes.
 static tn_graph *make_forgetful(void)
 {
@@ -295,6 +308,47 @@ static void copies_hide_behind_what_is_computed_meanwhile(void **state)
     }
 }
 
+static uint64_t peak_bytes(const run *r, uint32_t device)
+{
+    tn_device_memory memory = { .size = sizeof memory };
+    assert_int_equal(tn_session_device_memory(r->session, device, &memory, NULL), TN_OK);
+    return memory.peak_bytes;
+}
+
+// Where the first chunk holds up the second device, more are brought meanwhile.
+static void two_buffers_do_unless_more_are_faster(void **state)
+{
+    (void)state;
+    static const struct {
+        int first, others;
+        const char *link;
+        uint64_t values;   // that the second device holds: x, the sum, and chunks
+    } cases[] = { { 3, 3, "0.4", 4 }, { 60, 1, "0.1", 9 } };
+    for (size_t c = 0; c < 2; c++)
+        for (int i = 0; i < MANNERS; i++) {
+            run r;
+            char more[128];
+            snprintf(more, sizeof more, ",\"link_gbps\":%s%s", cases[c].link, manners[i]);
+            begin(&r, make_summed(cases[c].first, cases[c].others), more);
+            assert_int_equal(peak_bytes(&r, 1), cases[c].values * sizeof numbers);
+            uint64_t copies = length(&r, "a", true, 0);
+            if (!strstr(manners[i], "peer"))
+                copies += length(&r, "b", true, 0);
+            assert_is_bound(&r, length(&r, "a", false, 0) + copies +
+                                    trace_busy_ns(r.pieces, r.count, "b", false));
+            end(&r);
+        }
+}
+
+static void two_buffers_do_where_more_do_not_fit(void **state)
+{
+    (void)state;
+    run r;
+    begin(&r, make_summed(60, 1), ",\"link_gbps\":0.1,\"memory_bytes\":131072");
+    assert_int_equal(peak_bytes(&r, 1), 4 * sizeof numbers);
+    end(&r);
+}
+
 // ------------------------------------------------------------------------------------------ order
 
 static const char *const devices[] = {
@@ -423,6 +477,8 @@ int main(void)
         cmocka_unit_test(independent_branches_take_as_long_as_the_longer),
         cmocka_unit_test(a_branch_runs_until_it_needs_the_other),
         cmocka_unit_test(copies_hide_behind_what_is_computed_meanwhile),
+        cmocka_unit_test(two_buffers_do_unless_more_are_faster),
+        cmocka_unit_test(two_buffers_do_where_more_do_not_fit),
         cmocka_unit_test(bytes_are_used_again_only_when_nobody_needs_them),
         cmocka_unit_test(random_graphs_have_the_bits_of_one_device),
         cmocka_unit_test(sessions_share_devices_from_several_threads),
