@@ -38,6 +38,7 @@ typedef struct making {
     tni_steps *steps;
     bool is_doubled;
     uint32_t *programs;      // [place][2]: its latest program so far and the one before; TNP_NONE
+    uint32_t *outs;          // likewise: the last copy of what each of these made
     bool *is_moved;          // by storage: a transfer brings it somewhere
     uint32_t *writer;        // by storage: the last segment so far that wrote it; TNP_NONE
     group *groups;           // by the segment that needs them
@@ -131,6 +132,7 @@ static bool take_tables(making *m)
     m->touches = tni_arena_take_indices(arena, graph->storage_count);
     m->last = tni_arena_take_indices(arena, m->queue_count);
     m->programs = tni_arena_take_indices(arena, 2 * (size_t)m->session->lane_count);
+    m->outs = tni_arena_take_indices(arena, 2 * (size_t)m->session->lane_count);
     m->done = tni_arena_take_array(arena, most * m->queue_count, sizeof *m->done);
     m->found = tni_arena_take_array(arena, most, sizeof *m->found);
     m->found_by = tni_arena_take_indices(arena, most);
@@ -138,8 +140,8 @@ static bool take_tables(making *m)
     m->steps->moves = tni_arena_take_array(&m->compiled->arena, s->transfer_count,
                                            sizeof *m->steps->moves);
     return m->is_moved && m->writer && m->groups && m->by_maker && m->maker_first && m->touches &&
-           m->last && m->programs && m->done && m->found && m->found_by && m->steps->steps &&
-           m->steps->moves;
+           m->last && m->programs && m->outs && m->done && m->found && m->found_by &&
+           m->steps->steps && m->steps->moves;
 }
 
 // The transfer joins the group of one before it that goes the same way.
@@ -354,7 +356,16 @@ static bool add_copy(making *m, group *g, tni_step_kind kind)
             return false;
     }
     g->out_step = m->steps->step_count;
+    if (kind == TNI_STEP_OUT && step.is_staged)
+        m->outs[2 * g->from] = g->out_step;
     return end_step(m, step);
+}
+
+// [place][2]: the latest, and the one before.
+static void move_on(uint32_t *pairs, uint32_t place, uint32_t latest)
+{
+    pairs[2 * place + 1] = pairs[2 * place];
+    pairs[2 * place] = latest;
 }
 
 static bool add_program(making *m, uint32_t segment)
@@ -371,8 +382,10 @@ static bool add_program(making *m, uint32_t segment)
             if (!touch_storage(m, graph->values[node->output].storage, s->place, true))
                 return false;
         }
-    m->programs[2 * s->place + 1] = m->programs[2 * s->place];
-    m->programs[2 * s->place] = m->steps->step_count;
+    if (m->is_doubled && m->outs[2 * s->place + 1] != TNP_NONE)
+        depend_on(m, m->outs[2 * s->place + 1]);
+    move_on(m->outs, s->place, TNP_NONE);
+    move_on(m->programs, s->place, m->steps->step_count);
     return end_step(m, (tni_step){ .kind = TNI_STEP_PROGRAM,
                                    .queue = s->place * TNI_QUEUES + TNI_COMPUTE,
                                    .segment = segment });

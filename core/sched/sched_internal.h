@@ -83,4 +83,9 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scr
 tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                               tn_error *err);
 
+// Puts segments into the order in which they can begin; sets units, steps, segments and transfers.
+// Errors: TN_E_HOST_MEMORY.
+tn_status tni_sequence_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
+                                tn_error *err);
+
 #endif

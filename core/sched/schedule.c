@@ -1,4 +1,4 @@
-// schedule.c: ask, decompose, assign, partition, divide.
+// schedule.c: ask, decompose, assign, partition, divide, sequence.
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
@@ -27,6 +27,8 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
         status = tni_partition(chosen, arena, scratch, s, err);
     if (status == TN_OK)
         status = tni_divide_segments(s, arena, scratch, err);
+    if (status == TN_OK)
+        status = tni_sequence_segments(s, arena, scratch, err);
     s->bound_ns = solution.bound_ns;
     s->is_proven = solution.is_proven;
     s->method = solution.method;
