@@ -2,9 +2,9 @@
 //
 //   free      a copy runs as soon as its bytes are made: what comes in for later programs lies
 //             beside all that are before them
-//   doubled   a copy into a lane waits for the program before the last one before its reader, and a
-//             program for the copies of what the one before the last has made: two buffers, one that
-//             is used and one that is filled or emptied
+//   doubled   a copy into a lane waits for the program before the last one before its reader, and
+//             a program for the copies of what the one before the last has made: two buffers, one
+//             that is used and one that is filled or emptied
 //
 // Doubled buffers take less memory. They are used where the run takes no longer, as far as the cost
 // model tells, and where nothing else fits.

@@ -2,12 +2,12 @@
 // from graph, schedule, claims and the waits of a run, and shares no code with steps.c, order.c and
 // layout.c, which made them; what follows for the offsets is validate.c's to check.
 //
-// The steps are those of the whole run, on all devices: each unit is one, and each copy. They run by
-// queue, and by the waits. On a device a value lives from the first step that touches it to the
+// The steps are those of the whole run, on all devices: each unit is one, and each copy. They run
+// by queue, and by the waits. On a device a value lives from the first step that touches it to the
 // last, nodes and copies alike; an input the whole run; an output, where it is made, up to the end.
-// Who reads a value, or writes it anew, comes after who wrote it before. A value may lie on another
-// in one step alone: the unit that makes it reads the other for the last time, and the claim,
-// ops.def and the forms of both permit it.
+// Who reads a value, or writes it anew, comes after who wrote it before; a copy in after its copy
+// out. A value may lie on another in one step alone: the unit that makes it reads the other for the
+// last time, and the claim, ops.def and the forms of both permit it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,11 +168,26 @@ static tn_status touch_by_unit(check *c, const tni_claim *unit, uint32_t step, t
     return status;
 }
 
+// Staged bytes are there when the copy out that brings them to the host has ended.
+static bool is_staged_before(const check *c, const tni_step *in, uint32_t step)
+{
+    const tni_steps *run = &c->compiled->steps;
+    for (uint32_t s = 0; s < run->step_count; s++) {
+        const tni_step *out = &run->steps[s];
+        if (out->kind == TNI_STEP_OUT && out->first_move == in->first_move)
+            return c->first_of[s] < c->done[(size_t)step * c->queue_count + out->queue];
+    }
+    return false;
+}
+
 static tn_status touch_by_copy(check *c, const tni_step *copy, uint32_t step, tn_error *err)
 {
     bool reads = copy->from == c->place && (copy->kind == TNI_STEP_OUT || !copy->is_staged);
     bool writes = copy->to == c->place && (copy->kind == TNI_STEP_IN || !copy->is_staged);
     tn_status status = TN_OK;
+    if (copy->kind == TNI_STEP_IN && copy->is_staged && !is_staged_before(c, copy, step))
+        return tni_fail(err, TN_E_INTERNAL, "plan: step %u reads on the host what has not come",
+                        step);
     for (uint32_t i = 0; i < copy->move_count && (reads || writes) && status == TN_OK; i++) {
         uint32_t move = c->compiled->steps.moves[copy->first_move + i];
         status = touch(c, c->schedule->transfers[move].storage, step, writes, err);

@@ -353,7 +353,8 @@ void tni_programs_release(tn_session *session, tni_compiled *compiled);
 tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
                          tn_error *err);
 // Runs a graph with the inputs as they are staged. Allocates, builds and plans nothing.
-// Errors: those of the devices, failed_lane says of which; states are then what the failed run left.
+// Errors: those of the devices, failed_lane says of which; states are then what the failed run
+// left.
 // However it ends, nothing of the run is still running.
 tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err);
 

@@ -2,8 +2,8 @@
 //
 // A storage gets bytes on each lane whose nodes touch it, and for copies that bring it or take it
 // away. An output lives to the end of the run, where it is made, and so do inputs, from its
-// beginning. What stays inside one unit gets none. Steps are those of the lane (order.c): where they
-// do not run one after the other, bytes are used again only where that is sure to come later.
+// beginning. What stays inside one unit gets none. Steps are those of the lane (order.c): where
+// they do not run one after the other, bytes are used again only where that is sure to come later.
 #include <inttypes.h>
 #include <string.h>
 

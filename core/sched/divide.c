@@ -7,8 +7,8 @@
 //   a  ──── made ───────────        a  ──── made │ ───────────
 //   b                        needs  b            needs
 //
-// Values that one segment makes come together. A part of less than WORTH_NS is not worth a submit of
-// its own.
+// Values that one segment makes come together. A part of less than WORTH_NS is not worth a submit
+// of its own.
 #include <string.h>
 
 #include "base/error.h"

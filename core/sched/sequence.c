@@ -66,7 +66,7 @@ static uint32_t heap_pop(heap *h)
     return top.segment;
 }
 
-// ------------------------------------------------------------------------------------------- tables
+// ------------------------------------------------------------------------------------------ tables
 
 static bool take_tables(sequencing *q)
 {
@@ -159,7 +159,7 @@ static void find_ranks(sequencing *q)
     }
 }
 
-// ----------------------------------------------------------------------------------------- sequence
+// ---------------------------------------------------------------------------------------- sequence
 
 static void make_ready(sequencing *q, uint32_t segment)
 {
@@ -215,7 +215,7 @@ static void find_sequence(sequencing *q)
     }
 }
 
-// -------------------------------------------------------------------------------------------- result
+// ------------------------------------------------------------------------------------------ result
 
 // Segments and units in their new order.
 static bool put_segments(sequencing *q, tni_arena *arena)

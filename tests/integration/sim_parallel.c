@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "failing_alloc.h"
 #include "session_rig.h"
 #include "trace.h"
 
@@ -27,7 +28,7 @@ static int fill(void **state)
     return 0;
 }
 
-// ------------------------------------------------------------------------------------------- graphs
+// ------------------------------------------------------------------------------------------ graphs
 
 static tn_value many(tn_graph *graph, tnp_op op, tn_value x, int count)
 {
@@ -415,6 +416,33 @@ static void random_graphs_have_the_bits_of_one_device(void **state)
 
 // ---------------------------------------------------------------------------------------- sessions
 
+static void a_run_over_devices_allocates_nothing(void **state)
+{
+    (void)state;
+    failing_alloc counting;
+    failing_alloc_init(&counting, 0);
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"only\":[\"tanh\",\"scale\"]},"
+                                        "{\"name\":\"b\",\"only\":[\"add\"]}]",
+                                        NULL);
+    tn_graph *graph = make_joined();
+    tn_device *list[] = { rig_device(runtime, "a"), rig_device(runtime, "b"),
+                          rig_device(runtime, "cpu0") };
+    tn_session_options options = {
+        .size = sizeof options, .device_count = 3, .devices = list, .allocator = &counting.allocator
+    };
+    tn_session *session = NULL;
+    assert_int_equal(
+        tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options, &session, NULL),
+        TN_OK);
+    uint64_t before = atomic_load(&counting.calls);
+    run_once(session, graph);
+    run_once(session, graph);
+    assert_int_equal(atomic_load(&counting.calls), before);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
 typedef struct sharing {
     tn_session *session;
     tn_graph *graph;
@@ -481,6 +509,7 @@ int main(void)
         cmocka_unit_test(two_buffers_do_where_more_do_not_fit),
         cmocka_unit_test(bytes_are_used_again_only_when_nobody_needs_them),
         cmocka_unit_test(random_graphs_have_the_bits_of_one_device),
+        cmocka_unit_test(a_run_over_devices_allocates_nothing),
         cmocka_unit_test(sessions_share_devices_from_several_threads),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

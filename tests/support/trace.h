@@ -1,5 +1,5 @@
-// trace.h: what simulated devices tell of a run (`trace` in tests/plugins/sim/README.md), as numbers
-// on the virtual clock, and what no run of the same work could beat.
+// trace.h: what simulated devices tell of a run (`trace` in tests/plugins/sim/README.md), as
+// numbers on the virtual clock, and what no run of the same work could beat.
 #ifndef TEST_TRACE_H
 #define TEST_TRACE_H
 
