@@ -7,8 +7,10 @@
 //   a  ──── made ───────────        a  ──── made │ ───────────
 //   b                        needs  b            needs
 //
-// Values that one segment makes come together. A part of less than WORTH_NS is not worth a submit
-// of its own.
+// What needs nothing of others comes first, then what needs what was made first, and so on: the
+// level of a unit is the latest segment that it waits for, by itself or by what it reads. Values
+// that one segment makes come together. A part of less than WORTH_NS is not worth a submit of its
+// own.
 #include <string.h>
 
 #include "base/error.h"
@@ -18,26 +20,15 @@ static const double WORTH_NS = 25e3;
 
 typedef struct dividing {
     tni_schedule *schedule;
-    uint64_t *leaves;    // by storage: places that a transfer takes it from, a bit each
-    uint32_t *made_in;   // by storage: one past the segment that wrote it last; 0 = none
-    uint32_t arrived[TNI_MAX_PLACES];   // by place: up to where the part at hand waits for it
-    tni_segment *segments;              // divided
+    uint64_t *leaves;        // by storage: places that a transfer takes it from, a bit each
+    uint32_t *made_in;       // by storage: one past the segment that wrote it last; 0 = none
+    uint32_t *arriving;      // by storage: one past the transfer to the segment at hand; 0 = none
+    uint32_t *levels;        // by node of the segment at hand
+    uint32_t *unit_levels;   // by unit
+    const tni_claim **sorted;   // units of a segment, by level
+    tni_segment *segments;      // divided
     uint32_t count;
-    uint32_t transfer;   // the next one that a unit needs
 } dividing;
-
-static bool reads(const tni_schedule *s, uint32_t unit, uint32_t storage)
-{
-    const tn_graph *graph = s->graph;
-    for (uint32_t i = 0; i < s->units[unit]->node_count; i++) {
-        uint32_t values[TNI_MAX_READS];
-        uint32_t count = tni_node_reads(graph, &graph->nodes[s->units[unit]->nodes[i]], values);
-        for (uint32_t k = 0; k < count; k++)
-            if (graph->values[values[k]].storage == storage)
-                return true;
-    }
-    return false;
-}
 
 static bool makes_for_others(const dividing *d, uint32_t unit)
 {
@@ -63,59 +54,117 @@ static double cost_until_next(const dividing *d, uint32_t unit, uint32_t end)
     return cost;
 }
 
+// ------------------------------------------------------------------------------------------ levels
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t level_of(const dividing *d, const tni_claim *unit, uint32_t first_unit)
+{
+    const tni_schedule *s = d->schedule;
+    const tn_graph *graph = s->graph;
+    uint32_t level = 0;
+    for (uint32_t i = 0; i < unit->node_count; i++) {
+        uint32_t node = unit->nodes[i], reads[TNI_MAX_READS];
+        uint32_t count = tni_node_reads(graph, &graph->nodes[node], reads);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t storage = graph->values[reads[k]].storage;
+            if (d->arriving[storage])
+                level = later(level, d->made_in[storage]);
+        }
+        for (uint32_t e = graph->order.first[node]; e < graph->order.first[node + 1]; e++)
+            if (s->steps[graph->order.before[e]] >= first_unit)   // of this segment, and done
+                level = later(level, d->levels[graph->order.before[e]]);
+    }
+    return level;
+}
+
+// The units of a segment by level; those of one level stay in their order. By a merge of runs.
+static void sort_units(dividing *d, const tni_segment *segment)
+{
+    tni_schedule *s = d->schedule;
+    const tni_claim **units = s->units + segment->first_unit, **to = d->sorted;
+    uint32_t count = segment->unit_count;
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t begin = 0; begin < count; begin += 2 * width) {
+            uint32_t middle = begin + width < count ? begin + width : count;
+            uint32_t end = middle + width < count ? middle + width : count;
+            for (uint32_t a = begin, b = middle, at = begin; at < end; at++) {
+                bool is_left = a < middle && (b == end || d->levels[units[a]->nodes[0]] <=
+                                                              d->levels[units[b]->nodes[0]]);
+                to[at] = units[is_left ? a++ : b++];
+            }
+        }
+        memcpy(units, to, count * sizeof *units);
+    }
+    for (uint32_t u = segment->first_unit; u < segment->first_unit + count; u++) {
+        d->unit_levels[u] = d->levels[s->units[u]->nodes[0]];
+        for (uint32_t i = 0; i < s->units[u]->node_count; i++)
+            s->steps[s->units[u]->nodes[i]] = u;
+    }
+}
+
+static void find_levels(dividing *d, const tni_segment *segment)
+{
+    bool is_sorted = true;
+    uint32_t before = 0;
+    for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
+        const tni_claim *unit = d->schedule->units[u];
+        uint32_t level = level_of(d, unit, segment->first_unit);
+        for (uint32_t i = 0; i < unit->node_count; i++)
+            d->levels[unit->nodes[i]] = level;
+        d->unit_levels[u] = level;
+        is_sorted &= level >= before;
+        before = level;
+    }
+    if (!is_sorted)
+        sort_units(d, segment);
+}
+
+// ---------------------------------------------------------------------------------------- segments
+
 static void begin_segment(dividing *d, uint32_t place, uint32_t unit)
 {
-    memset(d->arrived, 0, sizeof d->arrived);
     d->segments[d->count++] = (tni_segment){ .place = place, .first_unit = unit };
 }
 
-// The transfers of a segment are in the order of the units that need them. How many this one does;
-// *out_waits: for more than the part at hand waits for already.
-static uint32_t count_needs(const dividing *d, uint32_t segment, uint32_t unit, bool *out_waits)
+// A transfer belongs to the first segment that reads what it brings.
+static void take_unit(dividing *d, const tni_claim *unit)
 {
-    const tni_schedule *s = d->schedule;
-    uint32_t t = d->transfer;
-    *out_waits = false;
-    for (; t < s->transfer_count && s->transfers[t].segment == segment &&
-           reads(s, unit, s->transfers[t].storage);
-         t++)
-        *out_waits |= d->made_in[s->transfers[t].storage] > d->arrived[s->transfers[t].from];
-    return t - d->transfer;
-}
-
-static void take_unit(dividing *d, uint32_t unit, uint32_t needs)
-{
-    const tni_claim *claim = d->schedule->units[unit];
     const tn_graph *graph = d->schedule->graph;
-    for (; needs; needs--, d->transfer++) {
-        tni_transfer *t = &d->schedule->transfers[d->transfer];
-        if (d->made_in[t->storage] > d->arrived[t->from])
-            d->arrived[t->from] = d->made_in[t->storage];
-        t->segment = d->count - 1;
+    for (uint32_t i = 0; i < unit->node_count; i++) {
+        const tni_node *node = &graph->nodes[unit->nodes[i]];
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t *transfer = &d->arriving[graph->values[reads[k]].storage];
+            if (*transfer)
+                d->schedule->transfers[*transfer - 1].segment = d->count - 1;
+            *transfer = 0;
+        }
+        d->made_in[graph->values[node->output].storage] = d->count;
     }
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        d->made_in[graph->values[graph->nodes[claim->nodes[i]].output].storage] = d->count;
     d->segments[d->count - 1].unit_count++;
 }
 
-static void divide(dividing *d, uint32_t segment)
+static void divide(dividing *d, const tni_segment *whole)
 {
-    tni_schedule *s = d->schedule;
-    const tni_segment whole = s->segments[segment];
-    uint32_t end = whole.first_unit + whole.unit_count;
+    const tni_schedule *s = d->schedule;
+    uint32_t end = whole->first_unit + whole->unit_count, level = 0;
     double part_ns = 0, rest_ns = 0;
     bool is_due = false;
-    for (uint32_t u = whole.first_unit; u < end; u++)
+    find_levels(d, whole);
+    for (uint32_t u = whole->first_unit; u < end; u++)
         rest_ns += s->units[u]->cost_ns;
-    begin_segment(d, whole.place, whole.first_unit);
-    for (uint32_t u = whole.first_unit; u < end; u++) {
-        bool waits;
-        uint32_t needs = count_needs(d, segment, u, &waits);
-        if (is_due || (waits && part_ns >= WORTH_NS)) {
-            begin_segment(d, whole.place, u);
+    begin_segment(d, whole->place, whole->first_unit);
+    for (uint32_t u = whole->first_unit; u < end; u++) {
+        if (is_due || (d->unit_levels[u] > level && part_ns >= WORTH_NS)) {
+            begin_segment(d, whole->place, u);
             part_ns = 0;
         }
-        take_unit(d, u, needs);
+        level = d->unit_levels[u];
+        take_unit(d, s->units[u]);
         part_ns += s->units[u]->cost_ns;
         rest_ns -= s->units[u]->cost_ns;
         is_due = rest_ns >= WORTH_NS && makes_for_others(d, u) &&
@@ -126,18 +175,28 @@ static void divide(dividing *d, uint32_t segment)
 tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                               tn_error *err)
 {
+    const tn_graph *graph = schedule->graph;
     dividing d = { .schedule = schedule };
+    uint32_t t = 0;
     if (schedule->transfer_count == 0)
         return TN_OK;
-    d.leaves = tni_arena_take_array(scratch, schedule->graph->storage_count, sizeof *d.leaves);
+    d.leaves = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.leaves);
+    d.made_in = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.made_in);
+    d.arriving = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.arriving);
+    d.levels = tni_arena_take_array(scratch, graph->node_count, sizeof *d.levels);
+    d.unit_levels = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.unit_levels);
+    d.sorted = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.sorted);
     d.segments = tni_arena_take_array(arena, schedule->unit_count, sizeof *d.segments);
-    d.made_in = tni_arena_take_array(scratch, schedule->graph->storage_count, sizeof *d.made_in);
-    if (!d.leaves || !d.made_in || !d.segments)
+    if (!d.leaves || !d.made_in || !d.arriving || !d.levels || !d.unit_levels || !d.sorted ||
+        !d.segments)
         return tni_fail_memory(err, "segments", schedule->unit_count * sizeof *d.segments);
-    for (uint32_t t = 0; t < schedule->transfer_count; t++)
-        d.leaves[schedule->transfers[t].storage] |= UINT64_C(1) << schedule->transfers[t].from;
-    for (uint32_t s = 0; s < schedule->segment_count; s++)
-        divide(&d, s);
+    for (uint32_t i = 0; i < schedule->transfer_count; i++)
+        d.leaves[schedule->transfers[i].storage] |= UINT64_C(1) << schedule->transfers[i].from;
+    for (uint32_t s = 0; s < schedule->segment_count; s++) {
+        for (; t < schedule->transfer_count && schedule->transfers[t].segment == s; t++)
+            d.arriving[schedule->transfers[t].storage] = t + 1;
+        divide(&d, &schedule->segments[s]);
+    }
     schedule->segments = d.segments;
     schedule->segment_count = d.count;
     return TN_OK;

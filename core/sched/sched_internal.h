@@ -78,8 +78,8 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
                         tni_schedule *schedule, tn_error *err);
 
-// Divides segments where devices can then work at the same time; sets segments and transfers.
-// Errors: TN_E_HOST_MEMORY.
+// Divides segments where devices can then work at the same time; sets units, steps and segments,
+// and the segments of transfers, which are then in no order. Errors: TN_E_HOST_MEMORY.
 tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                               tn_error *err);
 

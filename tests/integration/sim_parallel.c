@@ -77,6 +77,16 @@ static tn_graph *make_joined(void)
     return finish(graph);
 }
 
+// What the second device makes of the first branch comes before its own branch, as people write.
+static tn_graph *make_held_up(void)
+{
+    tn_graph *graph = rig_graph();
+    tn_value x = input(graph);
+    output(graph, 0, many(graph, TNP_OP_SIGMOID, many(graph, TNP_OP_TANH, x, 8), 2));
+    output(graph, 1, many(graph, TNP_OP_SIGMOID, x, 8));
+    return finish(graph);
+}
+
 // Chunks, each first on one device and then on the other.
 static tn_graph *make_pipeline(void)
 {
@@ -288,6 +298,20 @@ static void a_branch_runs_until_it_needs_the_other(void **state)
     }
 }
 
+static void what_waits_does_not_hold_up_what_can_run(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MANNERS; i++) {
+        run r;
+        begin(&r, make_held_up(), manners[i]);
+        uint64_t copies = length(&r, "a", true, 0);
+        if (!strstr(manners[i], "peer"))
+            copies += length(&r, "b", true, 0);
+        assert_is_bound(&r, length(&r, "a", false, 0) + copies + length(&r, "b", false, 1));
+        end(&r);
+    }
+}
+
 // The first chunk has to come; from then on the device that has more to do never waits.
 static void copies_hide_behind_what_is_computed_meanwhile(void **state)
 {
@@ -396,14 +420,15 @@ static void compare_in_all_manners(tn_graph *(*make)(uint32_t), uint32_t seed)
 static tn_graph *make_numbered(uint32_t number)
 {
     static tn_graph *(*const makers[])(void) = { make_apart,     make_joined,      make_pipeline,
-                                                 make_forgetful, make_overwriting, make_meeting };
+                                                 make_forgetful, make_overwriting, make_meeting,
+                                                 make_held_up };
     return makers[number]();
 }
 
 static void bytes_are_used_again_only_when_nobody_needs_them(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 6; i++)
+    for (uint32_t i = 0; i < 7; i++)
         compare_in_all_manners(make_numbered, i);
 }
 
@@ -504,6 +529,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(independent_branches_take_as_long_as_the_longer),
         cmocka_unit_test(a_branch_runs_until_it_needs_the_other),
+        cmocka_unit_test(what_waits_does_not_hold_up_what_can_run),
         cmocka_unit_test(copies_hide_behind_what_is_computed_meanwhile),
         cmocka_unit_test(two_buffers_do_unless_more_are_faster),
         cmocka_unit_test(two_buffers_do_where_more_do_not_fit),
