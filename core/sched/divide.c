@@ -8,9 +8,9 @@
 //   b                        needs  b            needs
 //
 // What needs nothing of others comes first, then what needs what was made first, and so on: the
-// level of a unit is the latest segment that it waits for, by itself or by what it reads. Values
-// that one segment makes come together. A part of less than WORTH_NS is not worth a submit of its
-// own.
+// level of a unit is the latest segment that it waits for, by itself or by what it reads. Of one
+// level, what leads to something for others comes before the rest. Values that one segment makes
+// come together. A part of less than WORTH_NS is not worth a submit of its own.
 #include <string.h>
 
 #include "base/error.h"
@@ -24,6 +24,7 @@ typedef struct dividing {
     uint32_t *made_in;       // by storage: one past the segment that wrote it last; 0 = none
     uint32_t *arriving;      // by storage: one past the transfer to the segment at hand; 0 = none
     uint32_t *levels;        // by node of the segment at hand
+    bool *leads;             // likewise: what it makes, or what is made of it, leaves
     uint32_t *unit_levels;   // by unit
     const tni_claim **sorted;   // units of a segment, by level
     tni_segment *segments;      // divided
@@ -81,7 +82,31 @@ static uint32_t level_of(const dividing *d, const tni_claim *unit, uint32_t firs
     return level;
 }
 
-// The units of a segment by level; those of one level stay in their order. By a merge of runs.
+static void find_leads(dividing *d, const tni_segment *segment)
+{
+    const tni_schedule *s = d->schedule;
+    const tni_order *order = &s->graph->order;
+    for (uint32_t u = segment->first_unit + segment->unit_count; u-- > segment->first_unit;) {
+        const tni_claim *unit = s->units[u];
+        bool leads = makes_for_others(d, u);
+        for (uint32_t i = 0; i < unit->node_count; i++)
+            leads |= d->leads[unit->nodes[i]];
+        for (uint32_t i = 0; i < unit->node_count; i++) {
+            uint32_t node = unit->nodes[i];
+            d->leads[node] = leads;
+            for (uint32_t e = order->first[node]; leads && e < order->first[node + 1]; e++)
+                if (s->steps[order->before[e]] >= segment->first_unit)
+                    d->leads[order->before[e]] = true;
+        }
+    }
+}
+
+static uint32_t key_of(const dividing *d, const tni_claim *unit)
+{
+    return 2 * d->levels[unit->nodes[0]] + !d->leads[unit->nodes[0]];
+}
+
+// The units of a segment by level; those that are alike stay in their order. By a merge of runs.
 static void sort_units(dividing *d, const tni_segment *segment)
 {
     tni_schedule *s = d->schedule;
@@ -92,8 +117,8 @@ static void sort_units(dividing *d, const tni_segment *segment)
             uint32_t middle = begin + width < count ? begin + width : count;
             uint32_t end = middle + width < count ? middle + width : count;
             for (uint32_t a = begin, b = middle, at = begin; at < end; at++) {
-                bool is_left = a < middle && (b == end || d->levels[units[a]->nodes[0]] <=
-                                                              d->levels[units[b]->nodes[0]]);
+                bool is_left = a < middle &&
+                               (b == end || key_of(d, units[a]) <= key_of(d, units[b]));
                 to[at] = units[is_left ? a++ : b++];
             }
         }
@@ -110,14 +135,15 @@ static void find_levels(dividing *d, const tni_segment *segment)
 {
     bool is_sorted = true;
     uint32_t before = 0;
+    find_leads(d, segment);
     for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
         const tni_claim *unit = d->schedule->units[u];
         uint32_t level = level_of(d, unit, segment->first_unit);
         for (uint32_t i = 0; i < unit->node_count; i++)
             d->levels[unit->nodes[i]] = level;
         d->unit_levels[u] = level;
-        is_sorted &= level >= before;
-        before = level;
+        is_sorted &= key_of(d, unit) >= before;
+        before = key_of(d, unit);
     }
     if (!is_sorted)
         sort_units(d, segment);
@@ -184,11 +210,12 @@ tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_aren
     d.made_in = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.made_in);
     d.arriving = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.arriving);
     d.levels = tni_arena_take_array(scratch, graph->node_count, sizeof *d.levels);
+    d.leads = tni_arena_take_array(scratch, graph->node_count, sizeof *d.leads);
     d.unit_levels = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.unit_levels);
     d.sorted = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.sorted);
     d.segments = tni_arena_take_array(arena, schedule->unit_count, sizeof *d.segments);
-    if (!d.leaves || !d.made_in || !d.arriving || !d.levels || !d.unit_levels || !d.sorted ||
-        !d.segments)
+    if (!d.leaves || !d.made_in || !d.arriving || !d.levels || !d.leads || !d.unit_levels ||
+        !d.sorted || !d.segments)
         return tni_fail_memory(err, "segments", schedule->unit_count * sizeof *d.segments);
     for (uint32_t i = 0; i < schedule->transfer_count; i++)
         d.leaves[schedule->transfers[i].storage] |= UINT64_C(1) << schedule->transfers[i].from;

@@ -87,6 +87,30 @@ static tn_graph *make_held_up(void)
     return finish(graph);
 }
 
+// What the second device waits for comes after what nobody does.
+static tn_graph *make_urgent(void)
+{
+    tn_graph *graph = rig_graph();
+    tn_value x = input(graph);
+    output(graph, 0, many(graph, TNP_OP_TANH, x, 8));
+    output(
+        graph, 1,
+        many(graph, TNP_OP_SIGMOID, many(graph, TNP_OP_TANH, tn_graph_scale(graph, x, 2), 1), 10));
+    return finish(graph);
+}
+
+// Two devices wait for one; of the second much hangs on what it gets.
+static tn_graph *make_long_chain(void)
+{
+    tn_graph *graph = rig_graph();
+    tn_value x = input(graph);
+    tn_value p = many(graph, TNP_OP_TANH, x, 3);
+    tn_value q = many(graph, TNP_OP_TANH, tn_graph_scale(graph, x, 2), 2);
+    output(graph, 0, rig_op(graph, TNP_OP_SIGMOID, p));
+    output(graph, 1, many(graph, TNP_OP_SIN, q, 10));
+    return finish(graph);
+}
+
 // Chunks, each first on one device and then on the other.
 static tn_graph *make_pipeline(void)
 {
@@ -213,18 +237,19 @@ typedef struct run {
     uint32_t count;
 } run;
 
-// `more` is added to what all devices have. Devices a and b: what is tanh runs on a, the rest on b.
+// `more` is added to what all devices have. What is tanh runs on a, sin on c, the rest on b.
 static void begin(run *r, tn_graph *graph, const char *more)
 {
     char devices[1024];
     tn_error err = { 0 };
     snprintf(devices, sizeof devices,
              "[{\"name\":\"a\",\"only\":[\"tanh\",\"scale\"],\"gbps\":1,\"trace\":true%s},"
-             "{\"name\":\"b\",\"except\":[\"tanh\",\"scale\"],\"gbps\":1,\"trace\":true%s}]",
-             more, more);
+             "{\"name\":\"b\",\"except\":[\"tanh\",\"scale\",\"sin\"],\"gbps\":1,\"trace\":true%s},"
+             "{\"name\":\"c\",\"only\":[\"sin\"],\"gbps\":1,\"trace\":true%s}]",
+             more, more, more);
     *r = (run){ .runtime = rig_simulated(devices, NULL), .graph = graph };
     r->session = rig_session(r->runtime, (const tn_graph *[]){ graph }, 1,
-                             (const char *[]){ "a", "b", NULL });
+                             (const char *[]){ "a", "b", "c", NULL });
     if (tn_session_check(r->session, &err) != TN_OK)
         fail_msg("%s", err.text);
     run_once(r->session, graph);
@@ -308,6 +333,35 @@ static void what_waits_does_not_hold_up_what_can_run(void **state)
         if (!strstr(manners[i], "peer"))
             copies += length(&r, "b", true, 0);
         assert_is_bound(&r, length(&r, "a", false, 0) + copies + length(&r, "b", false, 1));
+        end(&r);
+    }
+}
+
+static void what_others_wait_for_comes_first(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MANNERS; i++) {
+        run r;
+        begin(&r, make_urgent(), manners[i]);
+        uint64_t copies = length(&r, "a", true, 0);
+        if (!strstr(manners[i], "peer"))
+            copies += length(&r, "b", true, 0);
+        assert_is_bound(&r, length(&r, "a", false, 0) + copies + length(&r, "b", false, 0));
+        assert_true(length(&r, "a", false, 0) < length(&r, "a", false, 1) / 2);
+        end(&r);
+    }
+}
+
+static void what_most_hangs_on_comes_first(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MANNERS; i++) {
+        run r;
+        begin(&r, make_long_chain(), manners[i]);
+        uint64_t copies = length(&r, "a", true, 0);
+        if (!strstr(manners[i], "peer"))
+            copies += length(&r, "c", true, 0);
+        assert_is_bound(&r, length(&r, "a", false, 0) + copies + length(&r, "c", false, 0));
         end(&r);
     }
 }
@@ -421,14 +475,14 @@ static tn_graph *make_numbered(uint32_t number)
 {
     static tn_graph *(*const makers[])(void) = { make_apart,     make_joined,      make_pipeline,
                                                  make_forgetful, make_overwriting, make_meeting,
-                                                 make_held_up };
+                                                 make_held_up,   make_urgent };
     return makers[number]();
 }
 
 static void bytes_are_used_again_only_when_nobody_needs_them(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 7; i++)
+    for (uint32_t i = 0; i < 8; i++)
         compare_in_all_manners(make_numbered, i);
 }
 
@@ -530,6 +584,8 @@ int main(void)
         cmocka_unit_test(independent_branches_take_as_long_as_the_longer),
         cmocka_unit_test(a_branch_runs_until_it_needs_the_other),
         cmocka_unit_test(what_waits_does_not_hold_up_what_can_run),
+        cmocka_unit_test(what_others_wait_for_comes_first),
+        cmocka_unit_test(what_most_hangs_on_comes_first),
         cmocka_unit_test(copies_hide_behind_what_is_computed_meanwhile),
         cmocka_unit_test(two_buffers_do_unless_more_are_faster),
         cmocka_unit_test(two_buffers_do_where_more_do_not_fit),
