@@ -4,7 +4,7 @@
 // its queue is over, what it waits for is raised, and the part of the device that it needs is free:
 // the units for a program, the link for a copy from or to the host. A program takes what its claims
 // cost; a copy takes the latency and its bytes over the link. The host's own time is what it has
-// seen: it moves on when a wait returns.
+// seen: it moves on when a wait returns; inside a notice it is that of the notice.
 #include <signal.h>
 
 #include "sim.h"
