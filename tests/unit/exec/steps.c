@@ -188,6 +188,34 @@ static void a_plugin_without_notices_does(void **state)
     }
 }
 
+// More steps than a queue holds: then the calling thread first does what is its own to do.
+static void full_queues_are_waited_for(void **state)
+{
+    (void)state;
+    static const char *const manners[] = { "", ",\"peer\":true", ",\"order\":\"late\"" };
+    for (size_t i = 0; i < TN_COUNT_OF(manners) * 2; i++) {
+        float want[FLOATS], got[FLOATS];
+        tn_runtime *runtime = make_runtime(manners[i / 2], manners[i / 2]);
+        tn_graph *graph = rig_graph();
+        tn_value y = input(graph);
+        for (int round = 0; round < 300; round++) {
+            y = rig_op(graph, TNP_OP_SIGMOID, rig_op(graph, TNP_OP_TANH, y));
+            y = i % 2 ? rig_op(graph, TNP_OP_ABS, y) : y;   // by the CPU
+        }
+        rig_finish(graph, y);
+        tn_session *session = make_session(runtime, graph);
+        assert_in_range(session->lanes[0].queues[TNI_COMPUTE].options.pending, 1, 299);
+        run_on_the_cpu(runtime, graph, want);
+        run(session, graph, got);
+        run(session, graph, got);
+        assert_memory_equal(want, got, sizeof want);
+        tn_session_destroy(session);
+        tn_graph_destroy(graph);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+}
+
 // ---------------------------------------------------------------------------------------- failures
 
 // The k-th call of a kind on one device fails within the first two runs. Answers whether it did.
@@ -249,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_wait_only_for_what_no_queue_orders),
         cmocka_unit_test(a_plugin_without_notices_does),
+        cmocka_unit_test(full_queues_are_waited_for),
         cmocka_unit_test(any_call_may_fail_and_its_device_is_told),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
