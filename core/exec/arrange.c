@@ -66,8 +66,10 @@ static double cost_of_step(const tni_compiled *compiled, const tni_step *step)
     return step->is_staged ? cost / 2 : cost;   // out and in together
 }
 
-double tni_arrange_estimate_ns(const tn_session *session, const tni_compiled *compiled,
-                               double *queue_ends, double *step_ends)
+// By the cost model, from the first step to the last. Room for ends: by queue of the session, by
+// step.
+static double estimate_ns(const tn_session *session, const tni_compiled *compiled,
+                          double *queue_ends, double *step_ends)
 {
     const tni_steps *steps = &compiled->steps;
     double latest = 0;
@@ -116,8 +118,8 @@ typedef struct figures {
 static figures figures_of(const tn_session *session, const tni_compiled *compiled, double *ends)
 {
     return (figures){ fits(session, compiled), peaks(session, compiled),
-                      tni_arrange_estimate_ns(session, compiled, ends,
-                                              ends + (size_t)session->lane_count * TNI_QUEUES) };
+                      estimate_ns(session, compiled, ends,
+                                  ends + (size_t)session->lane_count * TNI_QUEUES) };
 }
 
 static bool is_better(const figures *doubled, const figures *free)

@@ -280,11 +280,6 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
 
 // After the schedule: steps, and where everything lies. Arenas grow, unless they are reserved.
 tn_status tni_arrange(tn_session *session, tni_compiled *compiled, tn_error *err);
-// By the cost model, from the first step to the last. Room for ends: by queue of the session, by
-// step.
-double tni_arrange_estimate_ns(const tn_session *session, const tni_compiled *compiled,
-                               double *queue_ends, double *step_ends);
-
 // is_doubled: what comes in waits until only two buffers are needed. Asks for the links between
 // the lanes.
 tn_status tni_steps_make(tn_session *session, tni_compiled *compiled, bool is_doubled,
