@@ -3,6 +3,7 @@
 //   session.c   create (the phases in order), destroy, memory report
 //   graphs.c    the table of graphs; one added to a session that is there, one dropped
 //     lane.c      one device of the session: queue, semaphore, buffers
+//     fit.c       tries placements until one fits what is free
 //     schedule.c  which node runs where, and with it the states
 //     arrange.c   the next four, in two ways: the better one is kept
 //     steps.c     what a run does, on which queue, and what waits for what
@@ -30,6 +31,7 @@
 #include <tenon/session.h>
 
 #include "plan/plan.h"
+#include "sched/placement.h"
 #include "sched/sched.h"
 
 #define TNI_NO_OFFSET UINT64_MAX
@@ -82,6 +84,7 @@ typedef struct tni_state {
     uint32_t rank;
     uint32_t place;    // TNP_NONE: no node touches it, or not known yet
     uint64_t may_be;   // places that suit all graphs, a bit each
+    uint64_t wished;   // by the placement, of all graphs
     tnp_buffer *buffer;
     void *map;    // NULL when the host cannot read it
     void *host;   // the host's bytes that buffer was imported from, to be freed; else NULL
@@ -164,6 +167,8 @@ typedef struct tni_compiled {   // one graph
         *graph;   // the application's, or the schedule's own; handles mean the same in both
     bool is_asked;
     tni_answers answers;   // when it is asked: until the schedule takes them over
+    tni_rule *rules;       // by node of the application's graph; NULL = the placement asks nothing
+    uint64_t *mapped;      // by storage of it: places that use its bytes where they lie
     tni_schedule schedule;
     uint64_t **offsets;        // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;        // [place][unit] likewise
@@ -184,6 +189,21 @@ typedef struct tni_relays {
     uint32_t lent;
 } tni_relays;
 
+// What memory there is, and what the graphs scheduled so far take of it. Arrays by lane.
+typedef struct tni_fit {
+    uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
+    uint64_t *alignments, *largest;
+    uint64_t *arena;           // what is set aside for arenas while memory is short
+    uint64_t *weights;         // of `kept`
+    uint64_t *program_bytes;   // that devices keep with programs, beside buffers
+    uint64_t *needed;          // of all: set when all graphs have a layout
+    tni_kept_bytes *kept;      // of all graphs, sorted
+    uint32_t kept_count, kept_capacity;
+    bool is_short;           // without limits it did not fit: they hold
+    uint32_t asked_layers;   // of the placement; its layers tell how many it became
+    uint32_t full_place;     // an allocation failed there; TNP_NONE
+} tni_fit;
+
 struct tn_session {
     tn_runtime *runtime;
     tni_arena arena;   // all tables but those of one graph
@@ -194,6 +214,9 @@ struct tn_session {
     tni_relays relays;
     tni_compiled **graphs;   // by number, ascending
     tni_state *states;
+    tni_placement placement;
+    tni_layers layers;
+    tni_fit fit;
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
@@ -270,6 +293,18 @@ tn_status tni_states_clear(tn_session *session, tn_error *err);
 // Zeros from byte `from` of a state to its end.
 tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
 void tni_states_release(tn_session *session);
+
+// Schedules and lays out all graphs that the session is created with, so that what is needed is
+// free: without limits first, then within them, then with fewer layers where the placement is of
+// layers. most_bytes: by lane, of what is free no more than this; NULL = all of it.
+tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_error *err);
+// Rules of a graph by the placement, and which of its constants are mapped where; once.
+tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
+// While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
+tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
+// What the schedule of a graph keeps is from now on kept.
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
+void tni_fit_explain(const tn_session *session, const tn_sink *sink);
 
 // Asks about all graphs, where they share states on several devices, so that each state comes to
 // where all of them can run.

@@ -191,6 +191,7 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
         say_graph(session, session->graphs[g], sink);
     for (uint32_t i = 0; i < session->lane_count; i++)
         say_memory(session, i, sink);
+    tni_fit_explain(session, sink);
     tni_say(sink, "weights: %" PRIu64 " bytes where the application has them, %" PRIu64 " copied\n",
             session->weight_mapped_bytes, session->weight_copied_bytes);
 }

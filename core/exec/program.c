@@ -290,6 +290,8 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
             status = bind(&m, program, err);
         if (status == TN_OK)
             status = list_inputs(&m, program, err);
+        if (status == TN_E_DEVICE_MEMORY)
+            session->fit.full_place = segment->place;
         tni_arena_finish(&scratch);
     }
     return status == TN_OK ? tni_copies_make(session, compiled, err) : status;

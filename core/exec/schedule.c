@@ -54,31 +54,46 @@ static uint64_t *take_places(const tn_session *session, const tni_compiled *comp
 
 static tni_schedule_request request_of(const tn_session *session, tni_compiled *compiled)
 {
+    const tni_fit *fit = &session->fit;
     return (tni_schedule_request){
         .graph = compiled->graph,
         .devices = session->devices,
         .device_count = session->lane_count,
+        .rules = compiled->rules,
+        .keeping = { .mapped = compiled->mapped,
+                     .mapped_count = compiled->graph->storage_count,
+                     .alignments = fit->alignments,
+                     .largest = fit->largest,
+                     .there = fit->kept,
+                     .there_count = fit->kept_count },
         .answers = compiled->is_asked ? &compiled->answers : NULL,
     };
 }
 
-// Takes away the places that do not suit this graph. *out_has_changed: there were some.
+// Takes away the places that do not suit this graph, and wishes that it does not share.
+// *out_has_changed: there were some.
 static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_has_changed,
                         tn_error *err)
 {
     tni_arena scratch;
+    uint32_t count = compiled->graph->storage_count;
     tni_arena_init(&scratch, &session->arena.allocator);
     tni_schedule_request request = request_of(session, compiled);
     uint64_t *places = take_places(session, compiled, &scratch);
-    tn_status status = places ? tni_schedule_narrow(&request, &scratch, places, err)
-                              : tni_fail_memory(err, "a table of states",
-                                                compiled->graph->storage_count * sizeof *places);
-    for (uint32_t s = 0; s < compiled->graph->storage_count && status == TN_OK; s++) {
+    uint64_t *wishes = tni_arena_take_array(&scratch, count, sizeof *wishes);
+    for (uint32_t s = 0; s < count && wishes; s++)
+        wishes[s] = compiled->state_of[s] == TNP_NONE ? UINT64_MAX
+                                                      : session->states[compiled->state_of[s]].wished;
+    tn_status status = places && wishes
+                           ? tni_schedule_narrow(&request, &scratch, places, wishes, err)
+                           : tni_fail_memory(err, "a table of states", count * sizeof *places);
+    for (uint32_t s = 0; s < count && status == TN_OK; s++) {
         if (compiled->state_of[s] == TNP_NONE)
             continue;
         tni_state *state = &session->states[compiled->state_of[s]];
-        *out_has_changed |= state->may_be != places[s];
+        *out_has_changed |= state->may_be != places[s] || state->wished != wishes[s];
         state->may_be = places[s];
+        state->wished = wishes[s];
     }
     tni_arena_finish(&scratch);
     return status;
@@ -87,10 +102,12 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
 static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
+    if (compiled->is_asked)
+        return TN_OK;
     tni_arena_init(&scratch, &session->arena.allocator);
     tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count, false,
                                &scratch, &compiled->answers, err);
-    compiled->is_asked = true;
+    compiled->is_asked = status == TN_OK;
     tni_arena_finish(&scratch);
     return status;
 }
@@ -100,8 +117,11 @@ tn_status tni_session_agree(tn_session *session, tn_error *err)
     if (session->lane_count == 1 || session->graph_count == 1 || session->state_count == 0)
         return TN_OK;
     tn_status status = TN_OK;
-    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
-        status = ask(session, session->graphs[g], err);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
+        status = tni_fit_begin_graph(session, session->graphs[g], err);
+        if (status == TN_OK)
+            status = ask(session, session->graphs[g], err);
+    }
     // What one graph takes away may take more away in another that has the same states.
     bool has_changed = true;
     while (has_changed && status == TN_OK) {
@@ -109,9 +129,13 @@ tn_status tni_session_agree(tn_session *session, tn_error *err)
         for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
             status = narrow(session, session->graphs[g], &has_changed, err);
     }
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].may_be == 0)   // the schedules will tell what is in the way
-            session->states[i].may_be = UINT64_MAX;
+    for (uint32_t i = 0; i < session->state_count; i++) {
+        tni_state *state = &session->states[i];
+        if (state->may_be & state->wished)
+            state->may_be &= state->wished;
+        if (state->may_be == 0)   // the schedules will tell what is in the way
+            state->may_be = UINT64_MAX;
+    }
     return status;
 }
 
@@ -127,18 +151,54 @@ static uint64_t reserved_places(const tn_session *session)
     return places;
 }
 
+// While memory is short: what is left of what is free for this graph. NULL when there is no memory.
+static uint64_t *take_limits(const tn_session *session, const tni_compiled *compiled,
+                             tni_arena *arena)
+{
+    const tni_fit *fit = &session->fit;
+    uint64_t *limits = tni_arena_take_array(arena, session->lane_count, sizeof *limits);
+    bool *is_own = tni_arena_take_array(arena, session->state_count, sizeof *is_own);
+    if (!limits || !is_own)
+        return NULL;
+    for (uint32_t s = 0; s < compiled->graph->storage_count; s++)
+        if (compiled->state_of[s] != TNP_NONE)
+            is_own[compiled->state_of[s]] = true;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        uint64_t taken = fit->weights[i] + fit->program_bytes[i];
+        for (uint32_t s = 0; s < session->state_count; s++)
+            if (session->states[s].place == i && !is_own[s])
+                taken += session->states[s].bytes;
+        limits[i] = fit->free_bytes[i] == UINT64_MAX ? TNI_NO_LIMIT
+                    : fit->free_bytes[i] > taken     ? fit->free_bytes[i] - taken
+                                                     : 0;
+    }
+    return limits;
+}
+
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
+    tn_status status = tni_fit_begin_graph(session, compiled, err);
+    if (status == TN_OK && session->fit.is_short)
+        status = tni_fit_follow_weights(session, compiled, err);
+    if (status != TN_OK)
+        return status;
     tni_schedule_request request = request_of(session, compiled);
     request.storage_places = take_places(session, compiled, &compiled->arena);
     request.places = reserved_places(session);
-    if (!request.storage_places)
+    bool has_memory = request.storage_places != NULL;
+    if (session->fit.is_short && !session->is_reserved) {
+        request.limits = take_limits(session, compiled, &compiled->arena);
+        request.arena_bytes = session->fit.arena;
+        has_memory = has_memory && request.limits;
+    }
+    if (!has_memory)
         return tni_fail_memory(err, "a table of states",
                                compiled->graph->storage_count * sizeof *request.storage_places);
-    tn_status status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
+    status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
+    compiled->is_asked = false;   // the answers are the schedule's, or gone with it
     if (status == TN_OK)
         status = follow_schedule(compiled, err);
     if (status == TN_OK)
         note_places(session, compiled);
-    return status;
+    return status == TN_OK ? tni_fit_note_kept(session, compiled, err) : status;
 }

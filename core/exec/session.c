@@ -8,6 +8,8 @@
 #include "base/options.h"
 #include "exec/exec_internal.h"
 
+enum { MOST_TRIES = 40 };   // to load, after a device had less memory than it said
+
 // ----------------------------------------------------------------------------------------- devices
 
 static tn_status open_given(tn_session *session, tn_device *const *devices, uint32_t count,
@@ -90,49 +92,20 @@ static tn_status open_lanes(tn_session *session, const tn_session_options *optio
 
 // ------------------------------------------------------------------------------------------ phases
 
-static tn_status schedule_and_plan(tn_session *session, tn_error *err)
+static tn_status find_states(tn_session *session, tn_error *err)
 {
     tn_status status = tni_states_make_table(session, err);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
         status = tni_states_collect(session, session->graphs[g], err);
-    if (status == TN_OK)
-        status = tni_session_agree(session, err);
-    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
-        status = tni_session_schedule(session, session->graphs[g], err);
-        if (status == TN_OK)
-            status = tni_arrange(session, session->graphs[g], err);
-    }
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == TNP_NONE)   // no node touches it: any place does
-            session->states[i].place = 0;
     return status;
-}
-
-// Before anything is allocated: arena and states of each lane against what is
-// free, so that a machine which promises more than it has does not find out later.
-static tn_status check_memory(const tn_session *session, tn_error *err)
-{
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        const tni_lane *lane = &session->lanes[i];
-        uint64_t needed = lane->arena_bytes, free_bytes = lane->memory.free_bytes;
-        bool fits = true;
-        for (uint32_t s = 0; s < session->state_count && fits; s++)
-            if (session->states[s].place == i)
-                fits = tni_add_u64(needed, session->states[s].bytes, &needed);
-        if (!fits || (free_bytes && needed > free_bytes))
-            return tni_fail(err, TN_E_DEVICE_MEMORY,
-                            "%s: %" PRIu64 " bytes are needed for states and the arena, %" PRIu64
-                            " are free: "
-                            "a shorter context or smaller types need less",
-                            lane->device->name, fits ? needed : UINT64_MAX, free_bytes);
-    }
-    return TN_OK;
 }
 
 static tn_status allocate_arenas(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
         tn_status status = tni_lane_allocate_arena(&session->lanes[i], &session->arena, err);
+        if (status == TN_E_DEVICE_MEMORY)
+            session->fit.full_place = i;
         if (status != TN_OK)
             return status;
     }
@@ -148,19 +121,25 @@ static uint64_t fingerprint(const tn_session *session)
     return mixed;
 }
 
-static tn_status make(tn_session *session, const tn_graph *const *graphs, uint32_t graph_count,
-                      const tn_session_options *options, tn_error *err)
+// Lanes, states, a placement that fits: nothing is allocated on a device.
+static tn_status plan(tn_session *session, const tn_graph *const *graphs, uint32_t graph_count,
+                      const tn_session_options *options, const uint64_t *most_bytes, tn_error *err)
 {
     tn_status status = open_lanes(session, options, err);
+    if (status == TN_OK)
+        status = tni_placement_take(options->placement, session->devices, session->lane_count,
+                                    &session->arena, &session->placement, err);
     for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
         if (!tni_graphs_add(session, graphs[g], err))
             status = TN_E_HOST_MEMORY;
     if (status == TN_OK)
-        status = schedule_and_plan(session, err);
-    if (status == TN_OK)
-        status = tni_queues_make(session, err);
-    if (status == TN_OK)
-        status = check_memory(session, err);
+        status = find_states(session, err);
+    return status == TN_OK ? tni_session_fit(session, most_bytes, err) : status;
+}
+
+static tn_status load(tn_session *session, tn_error *err)
+{
+    tn_status status = tni_queues_make(session, err);
     if (status == TN_OK)
         status = allocate_arenas(session, err);
     if (status == TN_OK)
@@ -201,6 +180,65 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
     return TN_OK;
 }
 
+// A session that is planned and no more. *out_session is to be destroyed also after an error, where
+// it is not NULL.
+static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
+                       const tn_session_options *options, const uint64_t *most_bytes,
+                       tn_session **out_session, tn_error *err)
+{
+    tn_allocator allocator = options->allocator ? *options->allocator
+                                                : *tni_runtime_allocator(runtime);
+    tn_session *session = *out_session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
+    if (!session)
+        return tni_fail_memory(err, "a session", sizeof *session);
+    tni_arena_init(&session->arena, &allocator);
+    session->runtime = runtime;
+    session->last_graph = TNP_NONE;
+    session->failed_lane = TNP_NONE;
+    session->fit.full_place = TNP_NONE;
+    tni_relays_init(&session->relays);
+    return plan(session, graphs, graph_count, options, most_bytes, err);
+}
+
+// An allocation failed although it was to fit: the next time this device gets less. false: it gets
+// nothing as it is.
+static bool give_less(const tn_session *session, uint64_t *most_bytes)
+{
+    uint32_t place = session->fit.full_place;
+    if (place == TNP_NONE || session->lane_count == 1 || session->fit.needed[place] == 0)
+        return false;
+    most_bytes[place] = session->fit.needed[place] - session->fit.needed[place] / 8 - 1;
+    return true;
+}
+
+static tn_status create(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
+                        const tn_session_options *options, tn_session **out_session, tn_error *err)
+{
+    uint64_t most_bytes[TNI_MAX_PLACES];
+    for (uint32_t i = 0; i < TNI_MAX_PLACES; i++)
+        most_bytes[i] = UINT64_MAX;
+    for (uint32_t try = 0;; try++) {
+        tn_session *session = NULL;
+        tn_status status = begin(runtime, graphs, graph_count, options, most_bytes, &session, err);
+        bool is_planned = status == TN_OK;
+        if (is_planned)
+            status = load(session, err);
+        if (status == TN_OK) {
+            *out_session = session;
+            return TN_OK;
+        }
+        bool again = is_planned && status == TN_E_DEVICE_MEMORY && try < MOST_TRIES &&
+                     give_less(session, most_bytes);
+        if (again)
+            tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING,
+                         "%s: out of memory while loading, less is placed there: %s",
+                         session->lanes[session->fit.full_place].device->name, err ? err->text : "");
+        tn_session_destroy(session);
+        if (!again)
+            return status;
+    }
+}
+
 tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                             uint32_t graph_count, const tn_session_options *given,
                             tn_session **out_session, tn_error *err)
@@ -215,23 +253,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     if (status != TN_OK)
         return status;
 
-    tn_allocator allocator = options.allocator ? *options.allocator
-                                               : *tni_runtime_allocator(runtime);
-    tn_session *session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
-    if (!session)
-        return tni_fail_memory(err, "a session", sizeof *session);
-    tni_arena_init(&session->arena, &allocator);
-    session->runtime = runtime;
-    session->last_graph = TNP_NONE;
-    session->failed_lane = TNP_NONE;
-    tni_relays_init(&session->relays);
-    status = make(session, graphs, graph_count, &options, err);
-    if (status != TN_OK) {
-        tn_session_destroy(session);
-        return status;
-    }
-    *out_session = session;
-    return TN_OK;
+    return create(runtime, graphs, graph_count, &options, out_session, err);
 }
 
 void tn_session_destroy(tn_session *session)
@@ -246,6 +268,7 @@ void tn_session_destroy(tn_session *session)
     tn_allocator allocator = session->arena.allocator;
     tni_free(&allocator, session->graphs);
     tni_free(&allocator, session->residents);
+    tni_free(&allocator, session->fit.kept);
     tni_arena_finish(&session->arena);
     tni_relays_finish(&session->relays);
     tni_free(&allocator, session);

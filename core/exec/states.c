@@ -40,7 +40,8 @@ static tni_state *add(tn_session *session, const tni_value *value, uint64_t byte
                           .bytes = bytes,
                           .rank = value->rank,
                           .place = TNP_NONE,
-                          .may_be = UINT64_MAX };
+                          .may_be = UINT64_MAX,
+                          .wished = UINT64_MAX };
     memcpy(state->dims, value->dims, sizeof state->dims);
     return state;
 }
@@ -151,9 +152,12 @@ static tn_status allocate(tn_session *session, tni_state *state, tn_error *err)
 tn_status tni_states_allocate(tn_session *session, tn_error *err)
 {
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++)
+    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++) {
         if (session->states[i].bytes && !allocate_fresh(session, &session->states[i]))
             status = allocate(session, &session->states[i], err);
+        if (status == TN_E_DEVICE_MEMORY)
+            session->fit.full_place = session->states[i].place;
+    }
     return status;
 }
 

@@ -5,7 +5,6 @@
 // place, together with those that a node touches beside them: such nodes are a group.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -51,17 +50,29 @@ static void list_claims(assigning *a)
     }
 }
 
-// Storages that the caller pins, states, and what is written through: every node that touches one
-// must run where it is.
-static void pin_storages(assigning *a)
+static tni_ruling ruling_of(const assigning *a)
 {
-    const uint64_t *may_be = a->request->storage_places;
-    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->pinned_count : 0, a->may_hold);
-    for (uint32_t n = 0; n < a->graph->node_count; n++)
-        tni_kept_narrow(a->graph, &a->kept, n, tni_takers_of(&a->takers, n), a->may_hold);
+    return (tni_ruling){ .graph = a->graph,
+                         .device_count = a->request->device_count,
+                         .places = a->request->places,
+                         .answers = a->answers,
+                         .takers = &a->takers,
+                         .kept = &a->kept,
+                         .rules = a->request->rules,
+                         .is_decomposed = a->request->is_decomposed,
+                         .keeping = a->request->keeping };
 }
 
-// The places and the group of each node, and what the states of each group take.
+// Storages that the caller pins, states, what is written through, and what is asked of nodes.
+static bool find_places(assigning *a, uint8_t *why)
+{
+    const uint64_t *may_be = a->request->storage_places;
+    tni_ruling ruling = ruling_of(a);
+    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->pinned_count : 0, a->may_hold);
+    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, why);
+}
+
+// The group of each node, and what the states of each group take.
 static bool group_nodes(assigning *a)
 {
     const tn_graph *graph = a->graph;
@@ -72,10 +83,8 @@ static bool group_nodes(assigning *a)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint32_t values[TNI_MAX_READS + 1],
             count = tni_node_touches(graph, &graph->nodes[n], values);
-        a->places[n] = a->request->places;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = graph->values[values[i]].storage, least = a->kept.groups[storage];
-            a->places[n] &= a->may_hold[least];
             if (!a->kept.is_kept[storage])
                 continue;
             if (numbers[least] == TNP_NONE)
@@ -127,110 +136,6 @@ static bool list_operands(assigning *a)
     return true;
 }
 
-// ------------------------------------------------------------------------------------------ memory
-
-// A weight as a claim keeps it: as it is, or packed.
-typedef struct kept_weight {
-    uint32_t claim, place, storage, layout;
-    uint64_t group_rows, bytes;
-} kept_weight;
-
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int compare_weights(const void *left, const void *right)
-{
-    const kept_weight *a = left, *b = right;
-    int order = compare(a->place, b->place);
-    order = order ? order : compare(a->storage, b->storage);
-    order = order ? order : compare(a->layout, b->layout);
-    order = order ? order : compare(a->group_rows, b->group_rows);
-    return order ? order : compare(a->bytes, b->bytes);
-}
-
-static int compare_by_claim(const void *left, const void *right)
-{
-    const kept_weight *a = left, *b = right;
-    int order = compare(a->claim, b->claim);
-    return order ? order : compare(a->storage, b->storage);
-}
-
-// The weights of one claim into `out`; NULL = count only.
-static uint32_t weights_of(const assigning *a, uint32_t c, kept_weight *out)
-{
-    const tni_claim *claim = &a->answers->claims[c];
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < claim->node_count; i++) {
-        const tni_node *node = &a->graph->nodes[claim->nodes[i]];
-        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(a->graph, node, reads);
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t storage = a->graph->values[reads[k]].storage;
-            kept_weight weight = {
-                c, claim->place, storage, 0, 0, a->graph->storages[storage].bytes
-            };
-            if (tni_storage_source(a->graph, storage) != TNI_WEIGHT)
-                continue;
-            bool is_packed = false;
-            for (uint32_t p = 0; p < claim->pack_count; p++)
-                if (a->graph->values[claim->packs[p].value].storage == storage) {
-                    weight.layout = claim->packs[p].layout;
-                    weight.group_rows = claim->packs[p].group_rows;
-                    weight.bytes = claim->packs[p].bytes;
-                    is_packed = true;
-                }
-            if (!is_packed && a->request->maps_weights >> claim->place & 1)
-                continue;
-            if (out)
-                out[found] = weight;
-            found++;
-        }
-    }
-    return found;
-}
-
-// Items: equal weights on one place are one. Their lists by claim, without doubles.
-static bool list_items(assigning *a)
-{
-    size_t count = 0;
-    for (uint32_t c = 0; c < a->answers->claim_count; c++)
-        count += weights_of(a, c, NULL);
-    kept_weight *weights = tni_arena_take_array(a->arena, count, sizeof *weights);
-    uint64_t *bytes = tni_arena_take_array(a->arena, count, sizeof *bytes);
-    uint32_t *items = tni_arena_take_array(a->arena, count, sizeof *items);
-    if (!weights || !bytes || !items || count > UINT32_MAX)
-        return false;
-    count = 0;
-    for (uint32_t c = 0; c < a->answers->claim_count; c++)
-        count += weights_of(a, c, &weights[count]);
-    qsort(weights, count, sizeof *weights, compare_weights);
-    for (size_t i = 0, next; i < count; i = next) {   // the storage becomes the item
-        kept_weight first = weights[i];
-        for (next = i; next < count && compare_weights(&first, &weights[next]) == 0; next++)
-            ;
-        for (size_t k = i; k < next; k++)
-            weights[k].layout = a->problem.item_count;
-        bytes[a->problem.item_count++] = first.bytes;
-    }
-    for (size_t i = 0; i < count; i++)
-        weights[i].storage = weights[i].layout;
-    qsort(weights, count, sizeof *weights, compare_by_claim);
-    uint32_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        tni_problem_claim *claim = &a->claims[weights[i].claim];
-        if (i && weights[i].claim == weights[i - 1].claim &&
-            weights[i].storage == weights[i - 1].storage)
-            continue;
-        if (claim->item_count++ == 0)
-            claim->first_item = at;
-        items[at++] = weights[i].storage;
-    }
-    a->problem.claim_items = items;
-    a->problem.item_bytes = bytes;
-    return true;
-}
-
 // ---------------------------------------------------------------------------------------- failures
 
 static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
@@ -238,8 +143,13 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
     char reasons[400] = "";
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
-        const char *reason = a->takers.any[n] >> place & 1 ? "it would have to move a state there"
-                                                           : "no claim";
+        tni_ruling ruling = ruling_of(a);
+        tni_rule rule = tni_rule_of(&ruling, n);
+        bool is_taken = a->takers.any[n] >> place & 1;
+        const char *reason = is_taken && !(rule.order >> place & 1)
+                                 ? "it is ordered to be elsewhere"
+                             : is_taken ? "it would have to move a state there"
+                                        : "no claim";
         for (uint32_t r = 0; r < a->answers->refusal_count; r++)
             if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
                 reason = a->answers->refusals[r].reason;
@@ -268,7 +178,7 @@ static tn_status fail_full(const assigning *a, const tni_solution *solution, tn_
 }
 
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
-                     tni_solution *out, tn_error *err)
+                     uint8_t *why, tni_solution *out, tn_error *err)
 {
     assigning a = {
         .request = request, .graph = request->graph, .answers = request->answers, .arena = arena
@@ -276,8 +186,9 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
-    pin_storages(&a);
-    if (!group_nodes(&a) || !list_operands(&a) || (request->limits && !list_items(&a)))
+    tni_items_request items = { a.graph, a.answers, request->keeping };
+    if (!find_places(&a, why) || !group_nodes(&a) || !list_operands(&a) ||
+        (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);
     a.problem.place_count = request->device_count;
     a.problem.node_count = a.graph->node_count;

@@ -21,7 +21,7 @@ typedef struct judging {
     tni_schedule *schedule;   // made of it: the answers to the given graph, the decomposed one
     tni_arena *arena;         // until the decision is made
     tni_composites *into;     // by node of the given graph
-    uint64_t preferred;       // places that are no CPUs
+    uint64_t *preferred;      // by node: places that are no CPUs, of those where it is asked to be
     tni_takers takers;        // of the given graph
     uint64_t *may;            // by node: places where all bytes that stay somewhere can be
     uint64_t *open;           // by node: preferred places that refuse nothing simple in its place
@@ -37,10 +37,25 @@ uint64_t tni_preferred_places(const tni_schedule_request *request)
     return preferred & tni_places_of(request);
 }
 
+uint64_t tni_preferred_for(const tni_schedule_request *request, uint64_t preferred, uint32_t node)
+{
+    if (!request->rules)
+        return preferred;
+    uint64_t asked = request->rules[node].order & request->rules[node].wish;
+    if (asked == UINT64_MAX)
+        return preferred;
+    return preferred & asked ? preferred & asked : tni_places_of(request) & asked;
+}
+
 static bool is_open_question(const judging *j, uint32_t node)
 {
     const tn_graph *graph = j->request->graph;
-    return !(j->takers.any[node] & j->preferred) && tni_composites_of(graph, &graph->nodes[node]);
+    return !(j->takers.any[node] & j->preferred[node]) && tni_composites_of(graph, &graph->nodes[node]);
+}
+
+static uint64_t order_of(const judging *j, uint32_t node)
+{
+    return j->request->rules ? j->request->rules[node].order : UINT64_MAX;
 }
 
 // States, and what is written through, stay where every node that touches them can run: nodes that
@@ -56,11 +71,11 @@ static bool find_where_nodes_may_run(judging *j)
     tni_kept_begin(graph, &kept, may_be, may_be ? graph->storage_count : 0, holds);
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (!is_open_question(j, n))
-            tni_kept_narrow(graph, &kept, n, j->takers.any[n], holds);
+            tni_kept_narrow(graph, &kept, n, j->takers.any[n] & order_of(j, n), holds);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint32_t values[TNI_MAX_READS + 1];
         uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        j->may[n] = UINT64_MAX;
+        j->may[n] = order_of(j, n);
         for (uint32_t i = 0; i < count; i++)
             j->may[n] &= holds[kept.groups[graph->values[values[i]].storage]];
     }
@@ -73,7 +88,7 @@ static bool find_candidates(judging *j)
     const tn_graph *graph = j->request->graph;
     bool any = false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        bool is_refused = is_open_question(j, n) && (j->preferred & j->may[n]);
+        bool is_refused = is_open_question(j, n) && (j->preferred[n] & j->may[n]);
         if (is_refused || !(j->takers.any[n] & j->may[n]))
             j->into[n] = tni_composites_of(graph, &graph->nodes[n]);
         any |= j->into[n] != 0;
@@ -93,7 +108,7 @@ static void find_open_places(judging *j, const uint64_t *takes)
 {
     const tn_graph *given = j->request->graph, *made = j->schedule->own_graph;
     for (uint32_t n = 0; n < given->node_count; n++) {
-        j->open[n] = j->preferred & j->may[n];
+        j->open[n] = j->preferred[n] & j->may[n];
         j->is_hopeless[n] = false;
     }
     for (uint32_t m = 0; m < made->node_count; m++) {
@@ -181,12 +196,15 @@ static tn_status begin(judging *j, const tni_schedule_request *request, tni_sche
         .schedule = schedule,
         .arena = arena,
         .into = schedule->decomposed,
-        .preferred = tni_preferred_places(request),
+        .preferred = tni_arena_take_array(arena, nodes, sizeof *j->preferred),
         .may = tni_arena_take_array(arena, nodes, sizeof *j->may),
         .open = tni_arena_take_array(arena, nodes, sizeof *j->open),
         .is_hopeless = tni_arena_take_array(arena, nodes, sizeof *j->is_hopeless),
     };
-    bool has_memory = j->into && j->may && j->open && j->is_hopeless &&
+    uint64_t preferred = tni_preferred_places(request);
+    for (uint32_t n = 0; n < nodes && j->preferred; n++)
+        j->preferred[n] = tni_preferred_for(request, preferred, n);
+    bool has_memory = j->into && j->preferred && j->may && j->open && j->is_hopeless &&
                       tni_find_takers(request->graph, &schedule->given_answers,
                                       tni_places_of(request), arena, &j->takers) &&
                       find_where_nodes_may_run(j);
@@ -221,7 +239,7 @@ static bool find_useless(judging *j)
     for (uint32_t m = 0; m < made->node_count; m++)
         got[made->nodes[m].origin] |= UINT64_C(1) << j->schedule->places[m];
     for (uint32_t n = 0; n < given->node_count; n++) {
-        if (!j->into[n] || !(j->takers.any[n] & j->may[n]) || (got[n] & j->preferred))
+        if (!j->into[n] || !(j->takers.any[n] & j->may[n]) || (got[n] & j->preferred[n]))
             continue;
         j->into[n] = 0;
         any = true;

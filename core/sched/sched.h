@@ -5,6 +5,9 @@
 //   narrow.c     where bytes that stay on one place may be, by the answers to one graph
 //   decompose.c  which composite nodes are decomposed, because of what was refused
 //   cost.c       what a copy between two devices costs
+//   placement.c  what an application asks of it, as rules for nodes
+//   rules.c      where each node may be, by these and by what it touches
+//   keep.c       the constants that a claim keeps on its place
 //   assign.c     which claim gets each node: a problem for the solver of problem.h
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
 //
@@ -91,6 +94,34 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                   bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
 void tni_answers_finish(tni_answers *answers);   // also of a zeroed struct
 
+// --------------------------------------------------------------------------------------- constants
+
+// Bytes of a constant on a place; equal ones are kept once, whatever asks for them.
+typedef struct tni_kept_bytes {
+    uint32_t place;
+    uint32_t layout;    // 0 = as the application has them; else a pack
+    const void *data;   // of the application
+    uint64_t group_rows, bytes;
+} tni_kept_bytes;
+
+// What the memories of the devices are like.
+typedef struct tni_keeping {
+    const uint64_t *mapped;   // by storage of the given graph: places that use a constant where it
+    uint32_t mapped_count;    // lies and keep nothing of it, a bit each; NULL = none does
+    const uint64_t *alignments;    // by device: buffers are whole multiples of it; NULL = 1
+    const uint64_t *largest;       // by device: the most bytes of one buffer; NULL = no limit
+    const tni_kept_bytes *there;   // kept already and not counted again; as tni_kept_bytes_sort
+    uint32_t there_count;          // leaves them
+} tni_keeping;
+
+bool tni_is_mapped(const tni_keeping *how, uint32_t storage, uint32_t place);
+
+// What a claim keeps, some of it perhaps twice. Answers how much; out NULL = only that.
+uint32_t tni_claim_keeps(const tn_graph *graph, const tni_claim *claim, const tni_keeping *how,
+                         tni_kept_bytes *out);
+// Sorts, and leaves each once: how many are left.
+uint32_t tni_kept_bytes_sort(tni_kept_bytes *kept, uint32_t count);
+
 // ---------------------------------------------------------------------------------------- schedule
 
 typedef struct tni_segment {
@@ -104,6 +135,23 @@ typedef struct tni_transfer {
     uint32_t from, to;   // places
     uint32_t segment;
 } tni_transfer;
+
+// What keeps a node from a device that would take it.
+typedef enum tni_why {
+    TNI_WHY_COST,     // nothing: it is where it costs least
+    TNI_WHY_PINNED,   // it, or a value that it touches, was ordered to be where it is
+    TNI_WHY_LAYER,    // the placement of layers
+    TNI_WHY_STATE,    // a state that it touches is there
+    TNI_WHY_MEMORY,   // the others lack memory for it, or hold no buffer as large
+} tni_why;
+
+// What is asked of the place of a node, a bit a place. An order holds, or the node has no place. A
+// wish holds where one of the places takes the node with all that it touches, and is dropped where
+// none does. UINT64_MAX: nothing is asked.
+typedef struct tni_rule {
+    uint64_t order, wish;
+    tni_why why;   // of the wish
+} tni_rule;
 
 typedef struct tni_schedule {
     const tn_graph *given;
@@ -119,6 +167,7 @@ typedef struct tni_schedule {
     tni_transfer *transfers;   // by segment, ascending
     uint32_t *steps;           // by node: index of its unit
     uint32_t *places;          // by node
+    uint8_t *why;              // by node: a tni_why
     tni_links links;           // between the devices
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
@@ -133,19 +182,20 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
+    const tni_rule *rules;         // by node of graph; NULL = nothing is asked
     const uint64_t *limits;        // by device: bytes that weights, states and the arena may take;
                                    // NULL = as many as they want
     const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
-    uint64_t maps_weights;         // devices that use weights where they lie, a bit each: those
-                                   // take no bytes there
+    tni_keeping keeping;
     tni_answers *answers;          // of tni_ask to the graph, taken over; NULL = it is asked now
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
-// stays on one place (a state) cannot be, because not every node that touches it is taken there.
-// Nodes that may yet be decomposed do not count. Errors: TN_E_HOST_MEMORY.
+// stays on one place (a state) cannot be, because not every node that touches it is taken there, or
+// one was ordered elsewhere. Nodes that may yet be decomposed do not count, but for orders.
+// wishes: takes away the places that are not wished. Errors: TN_E_HOST_MEMORY.
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
-                              uint64_t *storage_places, tn_error *err);
+                              uint64_t *storage_places, uint64_t *wishes, tn_error *err);
 
 // Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason;
 // TN_E_DEVICE_MEMORY with the device that lacks most, and how much. All of it comes from

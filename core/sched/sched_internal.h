@@ -10,6 +10,9 @@ static inline uint64_t tni_places_of(const tni_schedule_request *request)
     return request->places ? request->places : UINT64_MAX;
 }
 uint64_t tni_preferred_places(const tni_schedule_request *request);   // decompose.c
+// Of these the ones where a node of the given graph is asked to be; where that is on CPUs only,
+// those.
+uint64_t tni_preferred_for(const tni_schedule_request *request, uint64_t preferred, uint32_t node);
 
 // decompose.c: own_graph and own_answers of a schedule that has the answers to the given graph,
 // when decomposing some of its nodes brings their work to a device.
@@ -31,8 +34,10 @@ typedef struct tni_assign_request {
     uint64_t places;   // that may be given nodes
     const tni_answers *answers;
     const tni_links *links;
-    const uint64_t *limits, *arena_bytes;   // as in tni_schedule_request
-    uint64_t maps_weights;
+    const tni_rule *rules;   // as in tni_schedule_request, as are the next three
+    bool is_decomposed;      // graph is not the one that rules are for: nodes have an origin there
+    const uint64_t *limits, *arena_bytes;
+    const tni_keeping *keeping;
 } tni_assign_request;
 
 // States, and what is written through, stay on one place. Those that a node touches together share
@@ -70,9 +75,41 @@ static inline uint64_t tni_takers_of(const tni_takers *takers, uint32_t node)
     return takers->alone[node] ? takers->alone[node] : takers->any[node];
 }
 
+// Where each node may be, and why not elsewhere.
+typedef struct tni_ruling {
+    const tn_graph *graph;
+    uint32_t device_count;
+    uint64_t places;   // that may be given nodes
+    const tni_answers *answers;
+    const tni_takers *takers;
+    const tni_kept *kept;
+    const tni_rule *rules;   // NULL = nothing is asked
+    bool is_decomposed;
+    const tni_keeping *keeping;
+} tni_ruling;
+
+tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
+// holds: by group, where it may be; what is left of it after. places, why: by node, set. false: out
+// of memory.
+bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
+                     uint8_t *why);
+
+int tni_kept_bytes_compare(const void *left, const void *right);
+
+typedef struct tni_items_request {
+    const tn_graph *graph;
+    const tni_answers *answers;
+    const tni_keeping *keeping;
+} tni_items_request;
+
+// Items and their lists by claim, of a problem whose claims these are. false: out of memory.
+bool tni_list_items(const tni_items_request *request, tni_arena *arena, tni_problem_claim *claims,
+                    tni_problem *problem);
+
 // chosen[n]: index of the claim that gets node n. The units have an order.
+// why: by node, a tni_why.
 tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
-                     tni_solution *out_solution, tn_error *err);
+                     uint8_t *why, tni_solution *out_solution, tn_error *err);
 
 // Orders the claims chosen and cuts them into segments.
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,

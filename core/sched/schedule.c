@@ -8,7 +8,8 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->graph = s->own_graph ? s->own_graph : s->given;
     s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
-    if (!chosen || !tni_links_find(request->devices, request->device_count, arena, &s->links))
+    s->why = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->why);
+    if (!chosen || !s->why || !tni_links_find(request->devices, request->device_count, arena, &s->links))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
     tni_solution solution = { 0 };
     tni_assign_request assign = { .graph = s->graph,
@@ -19,10 +20,12 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
                                   .places = tni_places_of(request),
                                   .answers = s->answers,
                                   .links = &s->links,
+                                  .rules = request->rules,
+                                  .is_decomposed = s->own_graph != NULL,
                                   .limits = request->limits,
                                   .arena_bytes = request->arena_bytes,
-                                  .maps_weights = request->maps_weights };
-    tn_status status = tni_assign(&assign, scratch, chosen, &solution, err);
+                                  .keeping = &request->keeping };
+    tn_status status = tni_assign(&assign, scratch, chosen, s->why, &solution, err);
     if (status == TN_OK)
         status = tni_partition(chosen, arena, scratch, s, err);
     if (status == TN_OK)

@@ -14,6 +14,7 @@
 
 #include <tenon/device.h>
 #include <tenon/graph.h>
+#include <tenon/placement.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,7 @@ typedef struct tn_session_options {
     uint32_t device_count;
     tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
     const tn_allocator *allocator;   // NULL = that of the runtime
+    const tn_placement *placement;   // NULL = the fastest that fits
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.

@@ -5,6 +5,7 @@
 #include <tenon/device.h>
 #include <tenon/graph.h>
 #include <tenon/model.h>
+#include <tenon/placement.h>
 #include <tenon/plan.h>
 #include <tenon/session.h>
 #include <tenon/status.h>

@@ -236,24 +236,28 @@ static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
 
 enum { WEIGHT_BYTES = 48 };
 
-static const float weight_data[12];
+static const float weight_data[3][12];
 
 static tn_value rig_weight(const char *name)
 {
-    return tn_graph_weight(r.graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 }, weight_data,
-                           WEIGHT_BYTES);
+    return tn_graph_weight(r.graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 },
+                           weight_data[*name - 'a'], WEIGHT_BYTES);
 }
 
 static tn_status schedule_within(const uint64_t *limits, const uint64_t *arena_bytes,
                                  uint64_t maps_weights)
 {
+    uint64_t mapped[16];
     tni_schedule_finish(&r.schedule);
+    for (size_t i = 0; i < TN_COUNT_OF(mapped); i++)
+        mapped[i] = maps_weights;
     tni_schedule_request request = { .graph = r.graph,
                                      .devices = r.list,
                                      .device_count = r.device_count,
                                      .limits = limits,
                                      .arena_bytes = arena_bytes,
-                                     .maps_weights = maps_weights };
+                                     .keeping = { .mapped = mapped,
+                                                  .mapped_count = TN_COUNT_OF(mapped) } };
     tn_status status = tni_schedule_make(&request, &r.arena, &r.schedule, &r.err);
     if (status == TN_OK)
         rig_check(&r);

@@ -27,6 +27,8 @@ static int end(void **state)
 // places: by storage, as they are before; what is left of them after.
 static void narrow(uint64_t allowed, uint64_t *places)
 {
+    uint64_t wishes[16];
+    memset(wishes, 0xff, sizeof wishes);
     tni_answers answers;
     assert_int_equal(tni_ask(r.graph, r.list, r.device_count, false, &r.arena, &answers, &r.err),
                      TN_OK);
@@ -35,7 +37,7 @@ static void narrow(uint64_t allowed, uint64_t *places)
                                      .device_count = r.device_count,
                                      .places = allowed,
                                      .answers = &answers };
-    assert_int_equal(tni_schedule_narrow(&request, &r.arena, places, &r.err), TN_OK);
+    assert_int_equal(tni_schedule_narrow(&request, &r.arena, places, wishes, &r.err), TN_OK);
     tni_answers_finish(&answers);
 }
 

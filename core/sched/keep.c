@@ -1,0 +1,80 @@
+// keep.c: the constants that a claim keeps on its place: as they are, unless the device uses them
+// where they lie, and packed.
+#include <stdlib.h>
+
+#include "sched/sched_internal.h"
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int tni_kept_bytes_compare(const void *left, const void *right)
+{
+    const tni_kept_bytes *a = left, *b = right;
+    int order = compare(a->place, b->place);
+    order = order ? order : compare((uintptr_t)a->data, (uintptr_t)b->data);
+    order = order ? order : compare(a->layout, b->layout);
+    order = order ? order : compare(a->group_rows, b->group_rows);
+    return order ? order : compare(a->bytes, b->bytes);
+}
+
+uint32_t tni_kept_bytes_sort(tni_kept_bytes *kept, uint32_t count)
+{
+    uint32_t left = 0;
+    if (count)
+        qsort(kept, count, sizeof *kept, tni_kept_bytes_compare);
+    for (uint32_t i = 0; i < count; i++)
+        if (left == 0 || tni_kept_bytes_compare(&kept[left - 1], &kept[i]) != 0)
+            kept[left++] = kept[i];
+    return left;
+}
+
+static uint64_t whole(const tni_keeping *how, uint32_t place, uint64_t bytes)
+{
+    uint64_t alignment = how->alignments ? how->alignments[place] : 1;
+    return bytes > UINT64_MAX - alignment ? bytes : (bytes + alignment - 1) / alignment * alignment;
+}
+
+bool tni_is_mapped(const tni_keeping *how, uint32_t storage, uint32_t place)
+{
+    return how->mapped && storage < how->mapped_count && (how->mapped[storage] >> place & 1);
+}
+
+uint32_t tni_claim_keeps(const tn_graph *graph, const tni_claim *claim, const tni_keeping *how,
+                         tni_kept_bytes *out)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < claim->node_count; i++) {
+        uint32_t reads[TNI_MAX_READS];
+        uint32_t count = tni_node_reads(graph, &graph->nodes[claim->nodes[i]], reads);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t storage = graph->values[reads[k]].storage;
+            if (tni_storage_source(graph, storage) != TNI_WEIGHT ||
+                tni_is_mapped(how, storage, claim->place))
+                continue;
+            if (out)
+                out[found] = (tni_kept_bytes){
+                    .place = claim->place,
+                    .data = graph->values[graph->storages[storage].owner].data,
+                    .bytes = whole(how, claim->place, graph->storages[storage].bytes)
+                };
+            found++;
+        }
+    }
+    for (uint32_t p = 0; p < claim->pack_count; p++) {
+        const tni_pack *pack = &claim->packs[p];
+        const tni_value *value = &graph->values[pack->value];
+        const unsigned char *data = graph->values[graph->storages[value->storage].owner].data;
+        if (pack->flags & TNP_PACK_BAKED)
+            continue;
+        if (out)
+            out[found] = (tni_kept_bytes){ .place = claim->place,
+                                           .layout = pack->layout,
+                                           .data = data + value->offset,
+                                           .group_rows = pack->group_rows,
+                                           .bytes = whole(how, claim->place, pack->bytes) };
+        found++;
+    }
+    return found;
+}

@@ -1,0 +1,69 @@
+// placement.h: a tn_placement, copied and checked, and the rules that it makes for nodes.
+//
+// Devices are kept as devices, not as places: when a session is made again without one of them,
+// what names it says nothing, and the rest holds.
+#ifndef TNI_SCHED_PLACEMENT_H
+#define TNI_SCHED_PLACEMENT_H
+
+#include <tenon/placement.h>
+
+#include "sched/sched.h"
+
+typedef struct tni_pinned_value {
+    const char *value;
+    const tn_device *device;
+    uint32_t rank;   // as they were given
+} tni_pinned_value;
+
+typedef struct tni_placement {
+    uint32_t split_mode, layer_rule, gpu_layers;   // as in tn_placement
+    uint32_t split_count;                          // devices that layers are divided over
+    const tn_device **split;
+    const double *shares;   // of these; NULL = by free memory
+    const tn_device *main_device, *kv_device;
+    uint32_t pin_count;
+    tni_pinned_value *pins;   // by name, then by rank; the first of a name counts
+} tni_placement;
+
+// asked NULL = nothing. Errors: TN_E_ARG in words; TN_E_HOST_MEMORY.
+tn_status tni_placement_take(const tn_placement *asked, tn_device *const *devices,
+                             uint32_t device_count, tni_arena *arena, tni_placement *out,
+                             tn_error *err);
+
+// Whether it says anything of layers; of nodes at all.
+bool tni_placement_is_of_layers(const tni_placement *placement);
+bool tni_placement_is_free(const tni_placement *placement);
+
+// The layers of all graphs of a session, by the numbers of their marks, ascending.
+typedef struct tni_layers {
+    uint32_t count;
+    uint32_t *marks;
+    uint64_t *bytes;      // of weights and states; what several layers touch is of the first
+    uint32_t offloaded;   // the last so many are on the split, by
+    uint64_t *wishes;     // by layer: places
+    uint64_t split_places, rest_places;   // rest: CPUs beside the split
+    uint32_t main_place;                  // TNP_NONE = there is no split
+} tni_layers;
+
+tn_status tni_layers_find(const tn_graph *const *graphs, uint32_t graph_count, tni_arena *arena,
+                          tni_layers *out, tn_error *err);
+
+// Places the last `offloaded` of the layers, and the others on CPUs. free_bytes: by place; 0 = not
+// told. Errors: TN_E_ARG there is no CPU for the others; TN_E_HOST_MEMORY.
+tn_status tni_layers_place(const tni_placement *placement, tn_device *const *devices,
+                           uint32_t device_count, const uint64_t *free_bytes, uint32_t offloaded,
+                           tni_arena *scratch, tni_layers *layers, tn_error *err);
+
+// rules: by node. is_met: by pin, set where a node touches its value; NULL = not wanted. Errors:
+// TN_E_ARG two pins want a node on two devices.
+tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *layers,
+                              tn_device *const *devices, uint32_t device_count,
+                              const tn_graph *graph, tni_rule *rules, bool *is_met, tn_error *err);
+
+// layers {count} of these bytes in neighbours over shares {devices}: ends[d] is one beyond the last
+// of device d. The sum of squared distances from the shares is least; of equal ones the first
+// devices get more. false: out of memory.
+bool tni_apportion(const uint64_t *bytes, uint32_t count, const double *shares, uint32_t devices,
+                tni_arena *scratch, uint32_t *ends);
+
+#endif

@@ -1,0 +1,113 @@
+// rules.c: where each node may be: by what it touches that stays somewhere, by what was ordered,
+// by what was wished, and by the largest buffer that a device has.
+//
+// An order holds, or the node has no place. A wish holds where one of the wished places takes the
+// node with all that it touches, and is dropped where none does.
+#include "sched/sched_internal.h"
+
+tni_rule tni_rule_of(const tni_ruling *r, uint32_t node)
+{
+    if (!r->rules)
+        return (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST };
+    return r->rules[r->is_decomposed ? r->graph->nodes[node].origin : node];
+}
+
+// The places of claims on a node of which every node is ordered and wished there.
+static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_willing)
+{
+    uint64_t *willing = tni_arena_take_array(arena, r->graph->node_count, sizeof *willing);
+    for (uint32_t c = 0; c < r->answers->claim_count && willing; c++) {
+        const tni_claim *claim = &r->answers->claims[c];
+        uint64_t here = UINT64_C(1) << claim->place & r->places;
+        for (uint32_t i = 0; i < claim->node_count; i++) {
+            tni_rule rule = tni_rule_of(r, claim->nodes[i]);
+            here &= rule.order & rule.wish;
+        }
+        for (uint32_t i = 0; i < claim->node_count; i++)
+            willing[claim->nodes[i]] |= here;
+    }
+    *out_willing = willing;
+    return willing != NULL;
+}
+
+// The places with no buffer for something that the node touches.
+static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[node], values);
+    uint64_t places = 0;
+    for (uint32_t p = 0; p < r->device_count && r->keeping->largest; p++)
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t storage = r->graph->values[values[i]].storage;
+            if (r->graph->storages[storage].bytes > r->keeping->largest[p] &&
+                !tni_is_mapped(r->keeping, storage, p))
+                places |= UINT64_C(1) << p;
+        }
+    return places;
+}
+
+// What is wished and what is large enough, of all nodes that touch the group.
+static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t *willing,
+                          uint64_t *holds)
+{
+    uint32_t storages = r->graph->storage_count;
+    uint64_t *wished = tni_arena_take_array(arena, storages, sizeof *wished);
+    uint64_t *roomy = tni_arena_take_array(arena, storages, sizeof *roomy);
+    if (!wished || !roomy)
+        return false;
+    tni_kept_begin(r->graph, r->kept, NULL, 0, wished);
+    tni_kept_begin(r->graph, r->kept, NULL, 0, roomy);
+    for (uint32_t n = 0; n < r->graph->node_count; n++) {
+        tni_rule rule = tni_rule_of(r, n);
+        if (rule.wish != UINT64_MAX)
+            tni_kept_narrow(r->graph, r->kept, n, rule.wish & willing[n], wished);
+        tni_kept_narrow(r->graph, r->kept, n, ~too_small_for(r, n), roomy);
+    }
+    for (uint32_t s = 0; s < storages; s++) {
+        if (r->kept->groups[s] != s || !r->kept->is_kept[s])
+            continue;
+        if (holds[s] & roomy[s])
+            holds[s] &= roomy[s];
+        if (holds[s] & wished[s])
+            holds[s] &= wished[s];
+    }
+    return true;
+}
+
+bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uint64_t *places,
+                     uint8_t *why)
+{
+    const tn_graph *graph = r->graph;
+    uint64_t *willing;
+    if (!find_willing(r, arena, &willing))
+        return false;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        tni_kept_narrow(graph, r->kept, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).order,
+                        holds);
+    if ((r->rules || r->keeping->largest) && !narrow_groups(r, arena, willing, holds))
+        return false;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        tni_rule rule = tni_rule_of(r, n);
+        uint32_t values[TNI_MAX_READS + 1];
+        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
+        uint64_t taken = tni_takers_of(r->takers, n), may = r->places;
+        for (uint32_t i = 0; i < count; i++)
+            may &= holds[r->kept->groups[graph->values[values[i]].storage]];
+        tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
+        uint64_t roomy = may & ~too_small_for(r, n);
+        if (roomy & taken) {
+            reason = may & taken & ~roomy ? TNI_WHY_MEMORY : reason;
+            may = roomy;
+        }
+        if (rule.order != UINT64_MAX) {
+            may &= rule.order;
+            reason = TNI_WHY_PINNED;
+        } else if (rule.wish & may & willing[n]) {
+            reason = taken & ~rule.wish ? rule.why : reason;
+            may &= rule.wish;
+        }
+        places[n] = may;
+        why[n] = (uint8_t)reason;
+    }
+    return true;
+}
