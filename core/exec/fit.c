@@ -57,8 +57,8 @@ static void find_mapped(const tn_session *session, uint32_t place, const tn_grap
 {
     const tn_device *device = session->lanes[place].device;
     for (uint32_t m = 0; m < device->info.memory_count && device->table->buffer_import; m++) {
-        tnp_memory_info info = { .size = sizeof info };
-        if (tni_device_memory(device, m, &info, NULL) != TN_OK ||
+        tnp_memory_info info = session->lanes[place].memory;
+        if ((m > 0 && tni_device_memory(device, m, &info, NULL) != TN_OK) ||
             !(info.flags & TNP_MEMORY_IMPORT) || !(info.flags & TNP_MEMORY_BIND))
             continue;
         uint64_t alignment = info.import_alignment_bytes ? info.import_alignment_bytes : 1;
@@ -287,8 +287,9 @@ static tn_status check_memory(tn_session *session, tn_error *err)
         if (fits && (fit->free_bytes[i] == UINT64_MAX || needed <= fit->free_bytes[i]))
             continue;
         return tni_fail(err, TN_E_DEVICE_MEMORY,
-                        "%s: %" PRIu64 " bytes are needed (%" PRIu64 " for weights, %" PRIu64
-                        " for states, %" PRIu64 " for the arena), %" PRIu64
+                        "%s: %" PRIu64
+                        " bytes are needed for weights, states and the arena (%" PRIu64 ", %" PRIu64
+                        " and %" PRIu64 "), %" PRIu64
                         " are free: a shorter context or smaller types need less",
                         session->lanes[i].device->name, fit->needed[i], weights, states, arena,
                         fit->free_bytes[i]);

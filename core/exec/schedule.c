@@ -186,7 +186,7 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
     request.storage_places = take_places(session, compiled, &compiled->arena);
     request.places = reserved_places(session);
     bool has_memory = request.storage_places != NULL;
-    if (session->fit.is_short && !session->is_reserved) {
+    if (session->fit.is_short) {
         request.limits = take_limits(session, compiled, &compiled->arena);
         request.arena_bytes = session->fit.arena;
         has_memory = has_memory && request.limits;

@@ -215,28 +215,35 @@ static tn_status create(tn_runtime *runtime, const tn_graph *const *graphs, uint
                         const tn_session_options *options, tn_session **out_session, tn_error *err)
 {
     uint64_t most_bytes[TNI_MAX_PLACES];
+    tn_error first = { 0 }, last;   // first: of an allocation, which says what is to be known
     for (uint32_t i = 0; i < TNI_MAX_PLACES; i++)
         most_bytes[i] = UINT64_MAX;
     for (uint32_t try = 0;; try++) {
         tn_session *session = NULL;
-        tn_status status = begin(runtime, graphs, graph_count, options, most_bytes, &session, err);
+        last = (tn_error){ 0 };
+        tn_status status = begin(runtime, graphs, graph_count, options, most_bytes, &session,
+                                 &last);
         bool is_planned = status == TN_OK;
         if (is_planned)
-            status = load(session, err);
+            status = load(session, &last);
         if (status == TN_OK) {
             *out_session = session;
             return TN_OK;
         }
+        if (try == 0 || is_planned)
+            first = last;
         bool again = is_planned && status == TN_E_DEVICE_MEMORY && try < MOST_TRIES &&
                      give_less(session, most_bytes);
         if (again)
             tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING,
-                         "%s: out of memory while loading, less is placed there: %s",
-                         session->lanes[session->fit.full_place].device->name, err ? err->text : "");
+                         "out of memory while loading, less is placed there: %s", last.text);
         tn_session_destroy(session);
         if (!again)
-            return status;
+            break;
     }
+    if (err)
+        *err = first;
+    return first.status;
 }
 
 tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,

@@ -69,7 +69,7 @@ make_long() { patch_key llama.context_length $((2**30)) long.gguf; }
     make_long
     run --separate-stderr bash -c 'ulimit -v 200000; "$TENON" run long.gguf a -t 2 --ctx 200000'
     [ "$status" -eq 5 ]
-    [[ $stderr =~ "cpu0: "([0-9]+)" bytes are needed for states and the arena, "([0-9]+)" are free" ]]
+    [[ $stderr =~ "cpu0: "([0-9]+)" bytes are needed for weights, states and the arena ("[^\)]*"), "([0-9]+)" are free" ]]
     [ "${BASH_REMATCH[1]}" -gt 200000000 ]
     [ "${BASH_REMATCH[2]}" -lt 204800000 ]
 }

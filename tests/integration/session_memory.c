@@ -188,7 +188,7 @@ static void what_a_memory_does_not_hold_is_refused_with_the_numbers(void **state
         { "as large as a buffer", 16, 150, { NULL, NULL } },
         { "an arena larger than a buffer", 80, 4, { NULL, NULL } },
         { "a value larger than a buffer", 145, 4, { "'x' needs 580", "has 576" } },
-        { "both fit, together they do not", 70, 148, { "1168 bytes are needed", "1000 are free" } },
+        { "both fit, together they do not", 70, 148, { "1184 bytes are needed", "1000 are free" } },
         { "far too much", 16, 1 << 20, { "4194432 bytes are needed", "1000 are free" } },
     };
     tn_graph *small = rig_graph();
