@@ -263,6 +263,20 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     return create(runtime, graphs, graph_count, &options, out_session, err);
 }
 
+tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
+                          const tn_session_options *given, tn_error *err)
+{
+    tn_session_options options;
+    tn_session *session = NULL;
+    tn_status status = tni_need(err, __func__, "runtime", runtime, "graphs", graphs, NULL);
+    if (status == TN_OK)
+        status = check_arguments(runtime, graphs, graph_count, given, &options, err);
+    if (status == TN_OK)
+        status = begin(runtime, graphs, graph_count, &options, NULL, &session, err);
+    tn_session_destroy(session);
+    return status;
+}
+
 void tn_session_destroy(tn_session *session)
 {
     if (!session)

@@ -32,6 +32,7 @@ static void read(tlm_hparams *hparams, tlm_keys *keys)
 // y = x + norm(attention(norm(x)));  z = y + norm(feed_forward(norm(y))), all {E, T}
 static tn_value build_layer(tlm_builder *b, tn_value x, uint32_t layer)
 {
+    tlm_build_mark(b, layer, TN_NO_PART);
     tn_value y = tlm_build_rms_norm(b, x, TLM_ATTN_NORM, layer);
     y = tlm_build_attention(b, y, layer);
     y = tlm_build_rms_norm(b, y, TLM_ATTN_POST_NORM, layer);

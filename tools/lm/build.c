@@ -8,6 +8,11 @@
 
 enum { NAME_BYTES = 64 };
 
+void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part)
+{
+    tn_graph_mark(b->graph, layer, part);
+}
+
 // The name of a node that uses a weight: that of the weight without its ".weight".
 static void name_node(const tlm_builder *b, tlm_slot slot, uint32_t layer, char to[NAME_BYTES])
 {
@@ -151,6 +156,7 @@ tn_value tlm_build_pre_norm(tlm_builder *b)
 {
     tn_value x = tlm_build_embedding(b);
     for (uint32_t layer = 0; layer < (uint32_t)b->variant->hparams->layers; layer++) {
+        tlm_build_mark(b, layer, TN_NO_PART);
         tn_value y = tlm_build_rms_norm(b, x, TLM_ATTN_NORM, layer);
         x = tn_graph_add(b->graph, x, tlm_build_attention(b, y, layer));
         y = tlm_build_rms_norm(b, x, TLM_FFN_NORM, layer);
@@ -161,6 +167,7 @@ tn_value tlm_build_pre_norm(tlm_builder *b)
 
 tn_value tlm_build_logits(tlm_builder *b, tn_value x)
 {
+    tlm_build_mark(b, (uint32_t)b->variant->hparams->layers, TN_NO_PART);
     x = tn_graph_get_rows(b->graph, x, b->output_rows);   // {E, R}
     x = tlm_build_rms_norm(b, x, TLM_OUTPUT_NORM, 0);
     if (has(b, TLM_OUTPUT, 0))

@@ -41,6 +41,9 @@ typedef struct tlm_builder {
 
 // Errors of all of these stick to the graph.
 
+// Where the nodes to come belong: a layer, or L for what comes after the last.
+void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part);
+
 // The weight of a slot; TN_NO_VALUE when the model has none. layer: 0 where it is there once.
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer);
 

@@ -89,19 +89,83 @@ static tn_status build_variants(tlm_context *c, tn_error *err)
     return status;
 }
 
+static uint32_t list_graphs(const tlm_context *c, const tn_graph *graphs[MOST_VARIANTS])
+{
+    for (uint32_t i = 0; i < c->variant_count; i++)
+        graphs[i] = c->built[i].graph;
+    return c->variant_count;
+}
+
+static void drop_variants(tlm_context *c)
+{
+    for (uint32_t i = 0; i < c->variant_count; i++)
+        tn_graph_destroy(c->built[i].graph);
+    c->variant_count = 0;
+}
+
+// Whether a context of so many tokens would fit.
+static bool would_fit(const tlm_context *c, tn_runtime *runtime, const tn_session_options *options,
+                      uint32_t tokens)
+{
+    tlm_context shorter = *c;
+    const tn_graph *graphs[MOST_VARIANTS];
+    shorter.variant_count = 0;
+    shorter.capacity = tokens;
+    shorter.batch_limit = c->batch_limit < tokens ? c->batch_limit : tokens;
+    tn_status status = build_variants(&shorter, NULL);
+    if (status == TN_OK)
+        status = tn_session_fits(runtime, graphs, list_graphs(&shorter, graphs), options, NULL);
+    drop_variants(&shorter);
+    return status == TN_OK;
+}
+
+// The longest context that fits, by trying: in steps of COARSE_TOKENS, below that to the token; 0 =
+// none.
+static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
+                                  const tn_session_options *options)
+{
+    enum { COARSE_TOKENS = 64 };
+    uint32_t step = c->capacity > COARSE_TOKENS ? COARSE_TOKENS : 1;
+    for (;; step = 1) {
+        uint32_t fits = 0, high = step == 1 && c->capacity > COARSE_TOKENS
+                                      ? COARSE_TOKENS
+                                      : (c->capacity + step - 1) / step;
+        while (high - fits > 1) {   // `high` steps do not fit
+            uint32_t middle = fits + (high - fits) / 2;
+            if (would_fit(c, runtime, options, middle * step))
+                fits = middle;
+            else
+                high = middle;
+        }
+        if (fits || step == 1)
+            return fits * step;
+    }
+}
+
+static tn_status say_what_fits(const tlm_context *c, tn_runtime *runtime,
+                               const tn_session_options *options, tn_error *err)
+{
+    uint32_t tokens = longest_that_fits(c, runtime, options);
+    tn_error full = *err;
+    return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
+                             full.text, tokens, tokens == 1 ? "" : "s")
+                  : tlm_fail(err, full.status, "%s; no context would fit", full.text);
+}
+
 static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_context_options *o,
                                 tn_error *err)
 {
     const tn_graph *graphs[MOST_VARIANTS];
-    for (uint32_t i = 0; i < c->variant_count; i++)
-        graphs[i] = c->built[i].graph;
     tn_session_options options = {
         .size = sizeof options,
         .device_count = o->device_count,
         .devices = o->devices,
         .allocator = o->allocator,
+        .placement = c->overrides.is_given ? &c->overrides.placement : NULL,
     };
-    return tn_session_create(runtime, graphs, c->variant_count, &options, &c->session, err);
+    tn_status status = tn_session_create(runtime, graphs, list_graphs(c, graphs), &options,
+                                         &c->session, err);
+    return status == TN_E_DEVICE_MEMORY && err ? say_what_fits(c, runtime, &options, err) : status;
 }
 
 static tn_status create_buffers(tlm_context *c, tn_error *err)
@@ -145,6 +209,8 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
     if (status == TN_OK)
         status = apply_options(c, &given, err);
     if (status == TN_OK)
+        status = tlm_overrides_take(&c->overrides, model, &given, &allocator, err);
+    if (status == TN_OK)
         status = build_variants(c, err);
     if (status == TN_OK)
         status = create_session(c, runtime, &given, err);
@@ -164,8 +230,8 @@ void tlm_context_destroy(tlm_context *context)
         return;
     tn_allocator allocator = context->allocator;
     tn_session_destroy(context->session);
-    for (uint32_t i = 0; i < context->variant_count; i++)
-        tn_graph_destroy(context->built[i].graph);
+    drop_variants(context);
+    tlm_overrides_finish(&context->overrides);
     tlm_weights_finish(&context->weights);
     tlm_free(&allocator, context->positions);
     tlm_free(&allocator, context->output_rows);
@@ -316,6 +382,11 @@ void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info
         .architecture = context->architecture->name,
     };
     memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);
+}
+
+const char *tlm_context_warning(const tlm_context *context)
+{
+    return context ? context->overrides.warning : "";
 }
 
 const tn_session *tlm_context_session(const tlm_context *context)

@@ -3,6 +3,7 @@
 #define TLM_CONTEXT_H
 
 #include "build.h"
+#include "overrides.h"
 
 enum { MOST_VARIANTS = 3 };
 
@@ -12,6 +13,7 @@ struct tlm_context {
     const tlm_architecture *architecture;
     tlm_hparams hparams;
     tlm_weights weights;
+    tlm_overrides overrides;
     tn_dtype kv_type;
     uint32_t capacity;      // of the KV cache, in tokens
     uint32_t batch_limit;   // the largest variant

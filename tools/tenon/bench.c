@@ -247,7 +247,7 @@ static int run(int argc, char **argv)
     free(b.speeds);
     free(b.report.results);
     free(b.report.machines);
-    cli_common_finish(&given.model.common);
+    cli_model_options_finish(&given.model);
     return code;
 }
 

@@ -130,6 +130,9 @@ void cli_common_finish(cli_common *common);   // frees the lists
 // CLI_OK, or the exit code after a line. Warnings of the runtime go to stderr.
 int cli_start(const cli_common *common, tn_runtime **out_runtime);
 
+// The device of that name; where there is none a line says which there are.
+int cli_find_device(tn_runtime *runtime, const char *name, tn_device **out_device);
+
 // The devices named, separated by commas: *out_devices is to be freed, NULL with count 0 when none
 // is named.
 int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,

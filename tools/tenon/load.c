@@ -53,17 +53,26 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
 {
     tn_error err = { 0 };
     tn_device **devices = NULL;
+    cli_placed placed;
     tlm_context_options how = { .size = sizeof how,
                                 .flags = flags,
                                 .context_tokens = (uint32_t)given->ctx,
                                 .batch_tokens = batch_tokens };
     parse_kv_type(given->kv_type, &how.kv_type);
-    int code = cli_find_devices(loaded->runtime, given->devices, &devices, &how.device_count);
+    int code = cli_place(loaded->runtime, &given->placement, &placed);
+    if (code == CLI_OK)
+        code = cli_find_devices(loaded->runtime, given->devices, &devices, &how.device_count);
     how.devices = devices;
+    how.placement = &placed.placement;
+    how.overrides = placed.overrides;
+    how.override_count = placed.override_count;
     if (code == CLI_OK &&
         tlm_context_create(loaded->runtime, loaded->model, &how, &loaded->context, &err) != TN_OK)
         code = fail(loaded, &err);
     free(devices);
+    cli_drop_placed(&placed);
+    if (code == CLI_OK && *tlm_context_warning(loaded->context))
+        cli_note("warning: %s: %s", loaded->name, tlm_context_warning(loaded->context));
     return code == CLI_OK ? cli_check_model(loaded->model) : code;
 }
 
@@ -95,6 +104,12 @@ void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_m
     *out_planned = memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes +
                    (info.is_mapped ? 0 : info.file_bytes);
     *out_mapped = info.is_mapped ? memory.weight_mapped_bytes : 0;
+}
+
+void cli_model_options_finish(cli_model_options *given)
+{
+    cli_common_finish(&given->common);
+    cli_placement_finish(&given->placement);
 }
 
 void cli_unload(cli_loaded *loaded)

@@ -6,11 +6,13 @@
 #include <tenon/lm.h>
 
 #include "cli.h"
+#include "placement.h"
 
 // To stand first in the struct that the options of such a subcommand fill.
 typedef struct cli_model_options {
     cli_common common;
     const char *devices;   // "cpu0,cpu1"; NULL = all
+    cli_placement placement;
     const char *kv_type;   // NULL = f16
     const char *pre;       // pre-tokenizer; NULL = that of the file
     int64_t ctx;           // 0 = the default
@@ -27,6 +29,7 @@ typedef struct cli_model_options {
       0,                                                                                           \
       0,                                                                                           \
       "run on these devices only; the earlier wins where costs are equal" },                       \
+        CLI_PLACEMENT_OPTIONS(cli_model_options, placement),                                       \
         { "ctx",                                                                                   \
           0,                                                                                       \
           CLI_NUMBER,                                                                              \
@@ -86,6 +89,8 @@ int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
 void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_mapped);
 
 bool cli_is_in_memory(const cli_loaded *loaded);
+
+void cli_model_options_finish(cli_model_options *given);   // frees lists
 
 void cli_unload(cli_loaded *loaded);   // also half loaded, or zeroed
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "placement.h"
 
 enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
 
@@ -179,6 +180,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
     }
     shorts[used] = 0;
     opterr = 0;
+    cli_expand_short_words(command, argc, argv);
     // The help shows the defaults, so it comes before the options fill the fields.
     if (asks_for_help(argc, argv, shorts, longs))
         return show_help(command, fields);

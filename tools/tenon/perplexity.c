@@ -137,7 +137,7 @@ static int run(int argc, char **argv)
             code = measure(&loaded, &given, argv[2]);
     }
     cli_unload(&loaded);
-    cli_common_finish(&given.model.common);
+    cli_model_options_finish(&given.model);
     return code;
 }
 

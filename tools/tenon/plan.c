@@ -307,6 +307,7 @@ static const char *option_of_a_model(const plan_options *given)
            : m->common.config         ? "config"
            : m->common.threads        ? "threads"
            : m->devices               ? "device"
+           : cli_placement_option(&m->placement) ? cli_placement_option(&m->placement)
            : m->ctx                   ? "ctx"
            : m->kv_type               ? "kv-type"
            : m->no_mmap               ? "no-mmap"
@@ -349,7 +350,7 @@ static int run(int argc, char **argv)
     int count, code = cli_parse(&cli_plan_command, argc, argv, &given, 0, 1, &count);
     if (code < 0)
         code = dispatch(&given, count ? argv[1] : NULL, argc, argv);
-    cli_common_finish(&given.model.common);
+    cli_model_options_finish(&given.model);
     return code;
 }
 

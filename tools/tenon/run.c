@@ -348,7 +348,7 @@ static int run(int argc, char **argv)
     int count, code = cli_parse(&cli_run_command, argc, argv, &given, 1, 2, &count);
     if (code >= 0) {
         free(given.biases.items);
-        cli_common_finish(&given.model.common);
+        cli_model_options_finish(&given.model);
         return code;
     }
     cli_catch_interrupt();
@@ -361,7 +361,7 @@ static int run(int argc, char **argv)
     }
     release(&state);
     free(given.biases.items);
-    cli_common_finish(&given.model.common);
+    cli_model_options_finish(&given.model);
     int ended = cli_end_output();
     if (code == CLI_OK)
         code = state.cache_code;

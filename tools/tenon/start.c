@@ -55,6 +55,12 @@ static int fail_device(const tn_runtime *runtime, const char *name)
                     *known ? known : "none, see tenon plugins --why");
 }
 
+int cli_find_device(tn_runtime *runtime, const char *name, tn_device **out_device)
+{
+    *out_device = tn_runtime_find_device(runtime, name);
+    return *out_device ? CLI_OK : fail_device(runtime, name);
+}
+
 int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
                      uint32_t *out_count)
 {
@@ -71,9 +77,7 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
                                : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
     uint32_t count = 0;
     for (char *rest = copy, *name; code == CLI_OK && (name = strsep(&rest, ","));) {
-        devices[count] = tn_runtime_find_device(runtime, name);
-        if (!devices[count++])
-            code = fail_device(runtime, name);
+        code = cli_find_device(runtime, name, &devices[count++]);
     }
     free(copy);
     if (code != CLI_OK) {

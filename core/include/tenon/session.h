@@ -34,11 +34,19 @@ typedef struct tn_session_options {
 // A composite op that no device but a CPU takes runs as simpler ones where such a device takes
 // those. Errors: TN_E_UNSUPPORTED a node that no device takes, whole or in simpler ops, with each
 // device's reason; TN_E_GRAPH a graph that is not finished, or states of one name that differ;
-// TN_E_HOST_MEMORY, TN_E_DEVICE_MEMORY with needed and free bytes. Since 0.1
+// TN_E_ARG a placement that cannot be, in words; TN_E_HOST_MEMORY, TN_E_DEVICE_MEMORY with needed
+// and free bytes. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                                                 uint32_t graph_count,
                                                 const tn_session_options *options,
                                                 tn_session **out_session, tn_error *err);
+
+// Whether tn_session_create would find a placement that fits the memory that is free now: asks,
+// assigns and plans, and allocates nothing on a device. Errors: those of tn_session_create.
+// Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs,
+                                              uint32_t graph_count,
+                                              const tn_session_options *options, tn_error *err);
 
 // NULL is fine; waits for what runs. Since 0.1
 TN_API void tn_session_destroy(tn_session *session);

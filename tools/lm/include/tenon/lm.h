@@ -226,6 +226,13 @@ enum {
     TLM_ALL_LOGITS = 1u << 0,   // tlm_eval gives the logits after each id of the call, not the last
 };
 
+// Tensors whose names a pattern (a regular expression of PCRE2) matches anywhere: what reads them
+// runs on the device.
+typedef struct tlm_override {
+    const char *pattern;
+    tn_device *device;
+} tlm_override;
+
 // All fields but size may be 0 or NULL. Copied during the call.
 typedef struct tlm_context_options {
     uint32_t size;   // sizeof
@@ -238,13 +245,20 @@ typedef struct tlm_context_options {
     const tn_allocator *allocator;   // NULL = the C library's; for the session the runtime's
     uint32_t batch_tokens;           // ids that go through the model at once; 0 = 512
     uint32_t reserved_2;             // 0
+    // Layer n is block n of the model; the output norm and matrix are one more after the last. NULL
+    // = the fastest placement that fits.
+    const tn_placement *placement;
+    const tlm_override *overrides;   // the first that matches a name counts, before the placement's
+    uint32_t override_count;         // pins
+    uint32_t reserved_3;             // 0
 } tlm_context_options;
 
 // Checks metadata and tensors of the model, builds its graphs and compiles them. options NULL =
 // defaults.
 // Errors: TN_E_FILE a key or tensor that is missing or not as expected, named, or an architecture
 // that this release does not know; TN_E_UNSUPPORTED a node that no device takes; TN_E_ARG an option
-// outside its range; those of tn_session_create. Since 0.1
+// outside its range, or a pattern that is none; those of tn_session_create: TN_E_DEVICE_MEMORY says
+// how long a context would fit. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
                                                   const tlm_context_options *options,
                                                   tlm_context **out_context, tn_error *err);
@@ -295,6 +309,10 @@ TN_NODISCARD TLM_API tn_status tlm_context_load(tlm_context *context, const char
 // Position 0 and an empty KV cache, also after a device failed. Errors: those of tn_session_reset.
 // Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_reset(tlm_context *context, tn_error *err);
+
+// One line on what the options named and the model has not; "" when there is nothing. Lent.
+// Since 0.1
+TLM_API const char *tlm_context_warning(const tlm_context *context);
 
 // What a context is made of. Since 0.1
 typedef struct tlm_context_info {
