@@ -169,6 +169,8 @@ typedef struct tni_compiled {   // one graph
     tni_answers answers;   // when it is asked: until the schedule takes them over
     tni_rule *rules;       // by node of the application's graph; NULL = the placement asks nothing
     uint64_t *mapped;      // by storage of it: places that use its bytes where they lie
+    uint32_t *wanted;      // by node of it: where it was to be before memory was looked at; NULL =
+                           // not known
     tni_schedule schedule;
     uint64_t **offsets;        // [place][storage] in the lane's arena; TNI_NO_OFFSET
     uint64_t **scratch;        // [place][unit] likewise

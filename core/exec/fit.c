@@ -4,7 +4,11 @@
 //                                  │ no
 //                within limits, the arenas set aside as the layout before had them, a few rounds
 //                                  │ no
-//                fewer layers, where the placement is of layers: the most that fit
+//                fewer layers: the most that fit
+//
+// Where the placement is of layers, only these are left. Where it is free, they are tried beside
+// what the rounds found, since arenas that are set aside leave no room for what would need smaller
+// ones; the cheaper of both by the cost model stays.
 //
 // Graphs of one session share weights and states. While memory is short the first graph leads: the
 // others want a weight where it has it.
@@ -313,6 +317,38 @@ static bool set_arenas_aside(tn_session *session, uint32_t round)
     return differs;
 }
 
+// Where the nodes are before anything had to give way, of the first placement that is tried.
+static tn_status note_wanted(tn_session *session, tn_error *err)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        if (c->wanted)
+            continue;
+        c->wanted = tni_arena_take_indices(&session->arena, s->given->node_count);
+        if (!c->wanted)
+            return tni_fail_memory(err, "a placement", s->given->node_count * sizeof *c->wanted);
+        for (uint32_t n = s->graph->node_count; n-- > 0;)
+            c->wanted[s->own_graph ? s->graph->nodes[n].origin : n] = s->places[n];
+    }
+    return TN_OK;
+}
+
+// What is elsewhere now is there because of memory.
+static void mark_moved(tn_session *session)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        const tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
+            uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
+            if (wanted != s->places[n] &&
+                (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
+                s->why[n] = TNI_WHY_MEMORY;
+        }
+    }
+}
+
 // err: of the first round, which knows what everything together needs, unless it was another
 // failure.
 static tn_status fit_in_rounds(tn_session *session, tn_error *err)
@@ -320,6 +356,8 @@ static tn_status fit_in_rounds(tn_session *session, tn_error *err)
     tn_error last;
     session->fit.is_short = false;
     tn_status status = plan_all(session, err);
+    if (status == TN_OK)
+        status = note_wanted(session, err);
     if (status == TN_OK)
         status = check_memory(session, err);
     for (uint32_t round = 0; round < MOST_ROUNDS && status == TN_E_DEVICE_MEMORY &&
@@ -360,7 +398,7 @@ static void tell_fewer(const tn_session *session)
                  layers->offloaded, session->fit.asked_layers);
 }
 
-// The most layers below what was asked that fit.
+// The most layers below what was asked that fit. err: of what is no lack of memory.
 static tn_status fit_fewer(tn_session *session, tn_error *err)
 {
     uint32_t low = 0, high = session->fit.asked_layers, tried = high;   // fits perhaps; does not
@@ -383,41 +421,101 @@ static tn_status fit_fewer(tn_session *session, tn_error *err)
         }
     }
     if (!is_any)
-        return TN_E_DEVICE_MEMORY;   // err says what was needed at first
-    status = tried == low - 1 ? TN_OK : try_layers(session, low - 1, err);
-    if (status == TN_OK)
-        tell_fewer(session);
+        return TN_E_DEVICE_MEMORY;
+    return tried == low - 1 ? TN_OK : try_layers(session, low - 1, err);
+}
+
+static tn_status find_layers(tn_session *session, tn_error *err)
+{
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    const tn_graph **graphs = tni_arena_take_array(&scratch, session->graph_count, sizeof *graphs);
+    for (uint32_t g = 0; g < session->graph_count && graphs; g++)
+        graphs[g] = session->graphs[g]->graph;
+    tn_status status = graphs ? tni_layers_find(graphs, session->graph_count, &session->arena,
+                                                &session->layers, err)
+                              : tni_fail_memory(err, "a session",
+                                                session->graph_count * sizeof *graphs);
+    tni_arena_finish(&scratch);
     return status;
 }
 
-tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_error *err)
+static tn_status fit_layers(tn_session *session, tn_error *err)
 {
     const tni_placement *p = &session->placement;
-    tn_status status = take_tables(session, err);
-    const tn_graph **graphs = tni_arena_take_array(&session->arena, session->graph_count,
-                                                   sizeof *graphs);
-    if (status == TN_OK && !graphs)
-        status = tni_fail_memory(err, "a session", session->graph_count * sizeof *graphs);
-    if (status != TN_OK)
-        return status;
-    note_memory(session, most_bytes);
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        graphs[g] = session->graphs[g]->graph;
-    if (!tni_placement_is_of_layers(p)) {
-        status = warn_of_pins(session, err);
-        return status == TN_OK ? fit_in_rounds(session, err) : status;
-    }
-    status = tni_layers_find(graphs, session->graph_count, &session->arena, &session->layers, err);
-    if (status == TN_OK)
-        status = warn_of_pins(session, err);
+    tn_status status = find_layers(session, err);
     uint32_t asked = session->layers.count;
     if (p->layer_rule == TN_LAYERS_COUNT && p->gpu_layers < asked)
         asked = p->gpu_layers;
     session->fit.asked_layers = asked;
     if (status == TN_OK)
+        status = warn_of_pins(session, err);
+    if (status == TN_OK)
         status = try_layers(session, asked, err);
-    if (status == TN_E_DEVICE_MEMORY && session->layers.rest_places)
-        status = fit_fewer(session, err);
+    if (status != TN_E_DEVICE_MEMORY || !session->layers.rest_places)
+        return status;
+    status = fit_fewer(session, err);   // where none fits, err says what was needed at first
+    if (status == TN_OK)
+        tell_fewer(session);
+    return status;
+}
+
+// How long the graphs take, each compared with what it took before; 0 = equally long.
+static double compare_costs(const tn_session *session, const double *before)
+{
+    double sum = 0;
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        if (before[g] > 0)
+            sum += session->graphs[g]->schedule.cost_ns / before[g] - 1;
+    return sum;
+}
+
+// Beside what the rounds found, or did not: whole layers, as a placement would ask for them.
+static tn_status fit_layers_beside(tn_session *session, tn_status rounds, tn_error *err)
+{
+    double *costs = tni_arena_take_array(&session->arena, session->graph_count, sizeof *costs);
+    tn_status status = costs ? find_layers(session, err)
+                             : tni_fail_memory(err, "a session",
+                                               session->graph_count * sizeof *costs);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        costs[g] = session->graphs[g]->schedule.cost_ns;
+    if (status != TN_OK)
+        return status;
+    session->fit.asked_layers = session->layers.count;
+    session->placement.layer_rule = TN_LAYERS_ALL;
+    status = fit_fewer(session, err);
+    session->placement.layer_rule = TN_LAYERS_AUTO;
+    if (status == TN_OK && (rounds != TN_OK || compare_costs(session, costs) < 0)) {
+        tell_fewer(session);
+        return TN_OK;
+    }
+    session->layers.count = session->layers.offloaded = 0;   // nothing is wished
+    session->fit.asked_layers = 0;
+    if ((status != TN_OK && status != TN_E_DEVICE_MEMORY) || rounds != TN_OK)
+        return status;
+    return fit_in_rounds(session, err);
+}
+
+static tn_status fit(tn_session *session, tn_error *err)
+{
+    if (tni_placement_is_of_layers(&session->placement))
+        return fit_layers(session, err);
+    tn_status status = warn_of_pins(session, err);
+    if (status == TN_OK)
+        status = fit_in_rounds(session, err);
+    bool is_short = (status == TN_OK && session->fit.is_short) || status == TN_E_DEVICE_MEMORY;
+    return is_short && session->lane_count > 1 ? fit_layers_beside(session, status, err) : status;
+}
+
+tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_error *err)
+{
+    tn_status status = take_tables(session, err);
+    if (status != TN_OK)
+        return status;
+    note_memory(session, most_bytes);
+    status = fit(session, err);
+    if (status == TN_OK)
+        mark_moved(session);
     return status;
 }
 
@@ -432,11 +530,11 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
         for (uint32_t i = 0; i < layers->count; i++)
             count += layers->wishes[i] == UINT64_C(1) << p;
         if (count)
-            tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are for %s\n", count,
-                    layers->count, session->lanes[p].device->name);
+            tni_say(sink, "placement: %s gets %" PRIu32 " of %" PRIu32 " layers\n",
+                    session->lanes[p].device->name, count, layers->count);
     }
     if (layers->count && layers->offloaded < fit->asked_layers)
-        tni_say(sink, "placement: %" PRIu32 " of the %" PRIu32 " layers that were asked for fit\n",
+        tni_say(sink, "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
                 layers->offloaded, fit->asked_layers);
     if (fit->is_short)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");

@@ -129,10 +129,12 @@ static tn_status take_pins(const tn_placement *asked, tn_device *const *devices,
         out->pins[i] = (tni_pinned_value){ value, pin->device, i };
         status = check_device(devices, count, pin->device, "a pin's device", err);
     }
+    if (status != TN_OK)
+        return status;
     out->pin_count = asked->pin_count;
     if (out->pin_count)
         qsort(out->pins, out->pin_count, sizeof *out->pins, compare_pins);
-    return status;
+    return TN_OK;
 }
 
 tn_status tni_placement_take(const tn_placement *asked, tn_device *const *devices,
