@@ -308,9 +308,7 @@ static bool set_arenas_aside(tn_session *session, uint32_t round)
     bool differs = false;
     for (uint32_t i = 0; i < session->lane_count; i++) {
         uint64_t had = fit->arena[i], has = arena_bytes(session, i);
-        uint64_t next = round == 0                            ? 0
-                        : round >= FREE_ROUNDS && had > has ? had
-                                                              : has;
+        uint64_t next = round == 0 ? 0 : round >= FREE_ROUNDS && had > has ? had : has;
         differs |= round == 0 || next != had;
         fit->arena[i] = next;
     }
@@ -342,8 +340,7 @@ static void mark_moved(tn_session *session)
         const tni_schedule *s = &c->schedule;
         for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
             uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
-            if (wanted != s->places[n] &&
-                (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
+            if (wanted != s->places[n] && (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
                 s->why[n] = TNI_WHY_MEMORY;
         }
     }
@@ -534,7 +531,8 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
                     session->lanes[p].device->name, count, layers->count);
     }
     if (layers->count && layers->offloaded < fit->asked_layers)
-        tni_say(sink, "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
+        tni_say(sink,
+                "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
                 layers->offloaded, fit->asked_layers);
     if (fit->is_short)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");

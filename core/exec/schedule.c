@@ -82,8 +82,9 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
     uint64_t *places = take_places(session, compiled, &scratch);
     uint64_t *wishes = tni_arena_take_array(&scratch, count, sizeof *wishes);
     for (uint32_t s = 0; s < count && wishes; s++)
-        wishes[s] = compiled->state_of[s] == TNP_NONE ? UINT64_MAX
-                                                      : session->states[compiled->state_of[s]].wished;
+        wishes[s] = compiled->state_of[s] == TNP_NONE
+                        ? UINT64_MAX
+                        : session->states[compiled->state_of[s]].wished;
     tn_status status = places && wishes
                            ? tni_schedule_narrow(&request, &scratch, places, wishes, err)
                            : tni_fail_memory(err, "a table of states", count * sizeof *places);

@@ -50,7 +50,8 @@ uint64_t tni_preferred_for(const tni_schedule_request *request, uint64_t preferr
 static bool is_open_question(const judging *j, uint32_t node)
 {
     const tn_graph *graph = j->request->graph;
-    return !(j->takers.any[node] & j->preferred[node]) && tni_composites_of(graph, &graph->nodes[node]);
+    return !(j->takers.any[node] & j->preferred[node]) &&
+           tni_composites_of(graph, &graph->nodes[node]);
 }
 
 static uint64_t order_of(const judging *j, uint32_t node)

@@ -274,9 +274,7 @@ static bool divide_layers(const tni_placement *p, tn_device *const *devices, uin
     bool is_told = true;
     for (uint32_t i = 0; i < p->split_count; i++) {
         uint32_t place = place_of(devices, device_count, p->split[i]);
-        double share = p->shares            ? p->shares[i]
-                       : place == TNP_NONE ? 0
-                                           : (double)free_bytes[place];
+        double share = p->shares ? p->shares[i] : place == TNP_NONE ? 0 : (double)free_bytes[place];
         if (place == TNP_NONE || (p->shares && !(share > 0)))
             continue;
         is_told &= share > 0;
@@ -398,8 +396,8 @@ static uint64_t wish(const ruling *r, uint32_t n)
         return (UINT64_C(1) << r->layers->main_place) | r->layers->rest_places;
     if (layer == TNP_NONE)
         return UINT64_MAX;
-    if (!is_parted || mark->part == TN_NO_PART ||
-        layer < r->layers->count - r->layers->offloaded || mark->part >= p->split_count)
+    if (!is_parted || mark->part == TN_NO_PART || layer < r->layers->count - r->layers->offloaded ||
+        mark->part >= p->split_count)
         return r->layers->wishes[layer];
     uint32_t place = place_of(r->devices, r->device_count, p->split[mark->part]);
     return place == TNP_NONE ? r->layers->split_places : UINT64_C(1) << place;

@@ -39,8 +39,9 @@ static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
     for (uint32_t p = 0; p < r->device_count && r->keeping->largest; p++)
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = r->graph->values[values[i]].storage;
-            if (r->graph->storages[storage].bytes > r->keeping->largest[p] &&
-                !tni_is_mapped(r->keeping, storage, p))
+            bool is_mapped = tni_storage_source(r->graph, storage) == TNI_WEIGHT &&
+                             tni_is_mapped(r->keeping, storage, p);
+            if (!is_mapped && r->graph->storages[storage].bytes > r->keeping->largest[p])
                 places |= UINT64_C(1) << p;
         }
     return places;

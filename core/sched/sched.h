@@ -182,12 +182,12 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
-    const tni_rule *rules;         // by node of graph; NULL = nothing is asked
+    const tni_rule *rules;            // by node of graph; NULL = nothing is asked
     const uint64_t *limits;        // by device: bytes that weights, states and the arena may take;
                                    // NULL = as many as they want
     const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
     tni_keeping keeping;
-    tni_answers *answers;          // of tni_ask to the graph, taken over; NULL = it is asked now
+    tni_answers *answers;   // of tni_ask to the graph, taken over; NULL = it is asked now
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what

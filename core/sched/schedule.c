@@ -9,7 +9,8 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
     s->why = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->why);
-    if (!chosen || !s->why || !tni_links_find(request->devices, request->device_count, arena, &s->links))
+    if (!chosen || !s->why ||
+        !tni_links_find(request->devices, request->device_count, arena, &s->links))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
     tni_solution solution = { 0 };
     tni_assign_request assign = { .graph = s->graph,

@@ -60,8 +60,9 @@ static int take_gpu_layers(const char *text, tn_placement *to)
     errno = 0;
     long long layers = strtoll(text, &end, 10);
     if (end == text || *end || errno || layers < 0 || layers > UINT32_MAX)
-        return cli_fail(CLI_USAGE, "--gpu-layers '%s': a whole number from 0, auto or all is "
-                                   "expected",
+        return cli_fail(CLI_USAGE,
+                        "--gpu-layers '%s': a whole number from 0, auto or all is "
+                        "expected",
                         text);
     to->layer_rule = TN_LAYERS_COUNT;
     to->gpu_layers = (uint32_t)layers;
@@ -79,7 +80,7 @@ static int take_split_mode(const cli_placement *given, tn_placement *to)
                   { "row", TN_SPLIT_ROW },
                   { "tensor", TN_SPLIT_TENSOR } };
     if (!given->split_mode) {
-        to->split_mode = given->tensor_split ? TN_SPLIT_LAYER
+        to->split_mode = given->tensor_split  ? TN_SPLIT_LAYER
                          : given->main_device ? TN_SPLIT_NONE
                                               : TN_SPLIT_FREE;
         return CLI_OK;

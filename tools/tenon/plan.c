@@ -302,17 +302,17 @@ static int plan_model(const plan_options *given, const char *model)
 static const char *option_of_a_model(const plan_options *given)
 {
     const cli_model_options *m = &given->model;
-    return m->common.plugins.count    ? "plugin"
-           : m->common.settings.count ? "set"
-           : m->common.config         ? "config"
-           : m->common.threads        ? "threads"
-           : m->devices               ? "device"
+    return m->common.plugins.count               ? "plugin"
+           : m->common.settings.count            ? "set"
+           : m->common.config                    ? "config"
+           : m->common.threads                   ? "threads"
+           : m->devices                          ? "device"
            : cli_placement_option(&m->placement) ? cli_placement_option(&m->placement)
-           : m->ctx                   ? "ctx"
-           : m->kv_type               ? "kv-type"
-           : m->no_mmap               ? "no-mmap"
-           : given->batch             ? "batch"
-                                      : NULL;
+           : m->ctx                              ? "ctx"
+           : m->kv_type                          ? "kv-type"
+           : m->no_mmap                          ? "no-mmap"
+           : given->batch                        ? "batch"
+                                                 : NULL;
 }
 
 // As it was typed: by its letter where it has one and the name is not there.

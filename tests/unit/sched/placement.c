@@ -1,0 +1,616 @@
+// What a placement asks of nodes, and what the schedule makes of it.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "failing_alloc.h"
+#include "sched/placement.h"
+#include "sched_test.h"
+
+static rig r;
+
+// Two GPUs and a CPU, which all take everything for the same cost.
+static int begin(void **state)
+{
+    (void)state;
+    rig_begin(&r, 3);
+    r.devices[0].info.kind = r.devices[1].info.kind = TNP_KIND_GPU;
+    r.devices[2].info.kind = TNP_KIND_CPU;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rig_end(&r);
+    return 0;
+}
+
+// ---------------------------------------------------------------------------------------- dividing
+
+static void layers_are_divided_by_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        uint64_t bytes[6];
+        uint32_t count, devices;
+        double shares[3];
+        uint32_t ends[3];
+    } cases[] = {
+        { "five alike at 0.5 : 1", { 7, 7, 7, 7, 7 }, 5, 2, { 0.5, 1 }, { 2, 5 } },
+        { "by bytes, not by count", { 4, 4, 1, 1 }, 4, 2, { 1, 1 }, { 1, 4 } },
+        { "of equal ones the first get more", { 1, 1, 1, 1 }, 4, 3, { 1, 1, 1 }, { 2, 3, 4 } },
+        { "all of it to one", { 1, 2, 3 }, 3, 2, { 0, 1 }, { 0, 3 } },
+        { "one layer", { 9 }, 1, 3, { 1, 5, 1 }, { 0, 1, 1 } },
+        { "fewer layers than devices", { 1, 1 }, 2, 3, { 1, 1, 1 }, { 1, 2, 2 } },
+        { "no layer", { 0 }, 0, 2, { 1, 1 }, { 0, 0 } },
+        { "the output is large", { 1, 1, 1, 1, 6 }, 5, 2, { 1, 1 }, { 4, 5 } },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        uint32_t ends[3] = { 0 };
+        assert_true(tni_divide(cases[i].bytes, cases[i].count, cases[i].shares, cases[i].devices,
+                               &r.arena, ends));
+        if (memcmp(ends, cases[i].ends, cases[i].devices * sizeof *ends) != 0)
+            fail_msg("%s: ends %u %u %u", cases[i].says, ends[0], ends[1], ends[2]);
+    }
+}
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+// The least sum of squares of `devices` devices from `first` on, by looking at all.
+static double least(const uint64_t *bytes, uint32_t count, const double *quotas, uint32_t devices,
+                    uint32_t first)
+{
+    double best = INFINITY, sum = 0;
+    if (devices == 0)
+        return first == count ? 0 : INFINITY;
+    for (uint32_t end = first; end <= count; end++) {
+        double off = sum - quotas[0];
+        best = fmin(best, off * off + least(bytes, count, quotas + 1, devices - 1, end));
+        sum += end < count ? (double)bytes[end] : 0;
+    }
+    return best;
+}
+
+static void no_other_cut_comes_nearer_to_the_shares(void **state)
+{
+    (void)state;
+    seed = 5;
+    for (int round = 0; round < 3000; round++) {
+        uint64_t bytes[9];
+        double shares[4], quotas[4], total = 0, sum = 0, cost = 0;
+        uint32_t count = draw(10), devices = 1 + draw(4), ends[4];
+        for (uint32_t i = 0; i < count; i++)
+            total += (double)(bytes[i] = draw(3) ? draw(1000) : 0);
+        for (uint32_t d = 0; d < devices; d++)
+            sum += shares[d] = 1 + draw(5);
+        for (uint32_t d = 0; d < devices; d++)
+            quotas[d] = total * shares[d] / sum;
+        assert_true(tni_divide(bytes, count, shares, devices, &r.arena, ends));
+        for (uint32_t d = 0, i = 0; d < devices; d++) {
+            double off = -quotas[d];
+            assert_in_range(ends[d], i, count);
+            for (; i < ends[d]; i++)
+                off += (double)bytes[i];
+            cost += off * off;
+        }
+        assert_int_equal(ends[devices - 1], count);
+        double want = least(bytes, count, quotas, devices, 0);
+        if (cost > want * (1 + 1e-9) + 1e-6)
+            fail_msg("round %d: %g, not %g", round, cost, want);
+    }
+}
+
+// ------------------------------------------------------------------------------------------ layers
+
+enum { LAYERS = 5 };
+
+static const float weight_data[LAYERS + 1][12];
+
+// x, then five layers of a product with a weight each; "w0" to "w4".
+static void make_layers(tn_value out[LAYERS])
+{
+    tn_value y = rig_op(&r, TNP_OP_NEG, rig_input(&r, "x"));
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%u", i);
+        tn_graph_mark(r.graph, 10 + 3 * i, TN_NO_PART);   // any numbers that rise
+        tn_value w = tn_graph_weight(r.graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 },
+                                     weight_data[i], sizeof weight_data[i]);
+        out[i] = y = tn_graph_mul(r.graph, y, w);
+    }
+    rig_finish(&r, y);
+}
+
+static uint32_t offloaded_of(const tni_placement *p, const tni_layers *layers)
+{
+    return p->layer_rule == TN_LAYERS_COUNT && p->gpu_layers < layers->count ? p->gpu_layers
+                                                                             : layers->count;
+}
+
+// The schedule of r.graph under a placement.
+static tn_status place(const tn_placement *asked, tni_arena *arena)
+{
+    static const uint64_t free_bytes[RIG_DEVICES] = { 3000, 1000, 500, 500 };
+    tni_placement p;
+    tni_layers layers;
+    tni_rule *rules = tni_arena_take_array(arena, r.graph->node_count, sizeof *rules);
+    tni_schedule_finish(&r.schedule);
+    if (!rules)
+        return TN_E_HOST_MEMORY;
+    tn_status status = tni_placement_take(asked, r.list, r.device_count, arena, &p, &r.err);
+    if (status == TN_OK)
+        status = tni_layers_find((const tn_graph *[]){ r.graph }, 1, arena, &layers, &r.err);
+    if (status == TN_OK)
+        status = tni_layers_place(&p, r.list, r.device_count, free_bytes, offloaded_of(&p, &layers),
+                                  arena, &layers, &r.err);
+    if (status == TN_OK)
+        status = tni_placement_rules(&p, &layers, r.list, r.device_count, r.graph, rules, NULL,
+                                     &r.err);
+    tni_schedule_request request = {
+        .graph = r.graph, .devices = r.list, .device_count = r.device_count, .rules = rules
+    };
+    return status == TN_OK ? tni_schedule_make(&request, arena, &r.schedule, &r.err) : status;
+}
+
+static void modes_say_where_layers_go(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        uint32_t mode, rule, count;
+        double shares[2];
+        int main;            // -1 = none
+        const char *where;   // by layer; '.' = any GPU
+    } cases[] = {
+        { "none", TN_SPLIT_NONE, TN_LAYERS_ALL, 0, { 0 }, -1, "00000" },
+        { "none, the other one", TN_SPLIT_NONE, TN_LAYERS_ALL, 0, { 0 }, 1, "11111" },
+        { "the last two", TN_SPLIT_NONE, TN_LAYERS_COUNT, 2, { 0 }, -1, "22200" },
+        { "no layer", TN_SPLIT_NONE, TN_LAYERS_COUNT, 0, { 0 }, -1, "22222" },
+        { "more than there are", TN_SPLIT_NONE, TN_LAYERS_COUNT, 99, { 0 }, 1, "11111" },
+        { "shares", TN_SPLIT_LAYER, TN_LAYERS_ALL, 0, { 0.5, 1 }, -1, "00111" },
+        { "a share of none", TN_SPLIT_LAYER, TN_LAYERS_ALL, 0, { 0, 1 }, -1, "11111" },
+        { "one share for two", TN_SPLIT_LAYER, TN_LAYERS_ALL, 0, { 1, -1 }, -1, "00000" },
+        { "shares of the last three", TN_SPLIT_LAYER, TN_LAYERS_COUNT, 3, { 1, 1 }, -1, "22001" },
+        { "free memory, 3 : 1", TN_SPLIT_LAYER, TN_LAYERS_ALL, 0, { -1 }, -1, "00001" },
+        { "GPUs as they like", TN_SPLIT_FREE, TN_LAYERS_COUNT, 2, { -1 }, -1, "222.." },
+        { "rows without parts", TN_SPLIT_ROW, TN_LAYERS_COUNT, 4, { 1, 1 }, 1, "21111" },
+    };
+    tn_value out[LAYERS];
+    make_layers(out);
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        tn_placement asked = { .size = sizeof asked,
+                               .split_mode = cases[i].mode,
+                               .layer_rule = cases[i].rule,
+                               .gpu_layers = cases[i].count,
+                               .main_device = cases[i].main < 0 ? NULL : r.list[cases[i].main],
+                               .shares = cases[i].shares };
+        if (cases[i].mode == TN_SPLIT_LAYER || cases[i].mode == TN_SPLIT_ROW)
+            while (asked.share_count < 2 && cases[i].shares[asked.share_count] >= 0)
+                asked.share_count++;
+        if (place(&asked, &r.arena) != TN_OK)
+            fail_msg("%s: %s", cases[i].says, r.err.text);
+        rig_check(&r);
+        for (uint32_t k = 0; k < LAYERS; k++) {
+            char got = (char)('0' + rig_place(&r, out[k])), want = cases[i].where[k];
+            if (want == '.' ? got == '2' : got != want)
+                fail_msg("%s: layer %u is on %c, not %c", cases[i].says, k, got, want);
+            assert_int_equal(r.schedule.why[rig_node(&r, out[k])], TNI_WHY_LAYER);
+        }
+    }
+}
+
+// Of a graph that divides its layers: each part on its device, the sum on the main one.
+static void parts_go_to_the_devices_of_the_split_in_their_order(void **state)
+{
+    (void)state;
+    tn_value x = rig_input(&r, "x"), parts[2];
+    for (uint32_t p = 0; p < 2; p++) {
+        tn_graph_mark(r.graph, 0, p);
+        parts[p] = rig_op(&r, TNP_OP_NEG, x);
+    }
+    tn_graph_mark(r.graph, 0, TN_NO_PART);
+    tn_value sum = tn_graph_add(r.graph, parts[0], parts[1]);
+    tn_graph_mark(r.graph, 1, 7);   // the split has no such part
+    tn_value more = rig_op(&r, TNP_OP_NEG, sum);
+    rig_finish(&r, more);
+    for (uint32_t mode = TN_SPLIT_ROW; mode <= TN_SPLIT_TENSOR; mode++)
+        for (uint32_t main = 0; main < 2; main++) {
+            tn_placement asked = { .size = sizeof asked,
+                                   .split_mode = mode,
+                                   .main_device = r.list[main] };
+            assert_int_equal(place(&asked, &r.arena), TN_OK);
+            assert_int_equal(rig_place(&r, parts[0]), 0);
+            assert_int_equal(rig_place(&r, parts[1]), 1);
+            assert_int_equal(rig_place(&r, sum), main);
+            assert_int_equal(rig_place(&r, more), main);
+        }
+}
+
+static void a_wish_gives_way_and_an_order_does_not(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);
+    tn_placement wish = { .size = sizeof wish,
+                          .split_mode = TN_SPLIT_NONE,
+                          .layer_rule = TN_LAYERS_ALL };
+    r.fakes[0].refused_ops[0] = TNP_OP_MUL;
+    r.fakes[0].reason = "no products";
+    assert_int_equal(place(&wish, &r.arena), TN_OK);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        assert_true(rig_place(&r, out[i]) != 0);
+    tn_pin pin = { "w3", r.list[0] };
+    wish.pins = &pin;
+    wish.pin_count = 1;
+    assert_int_equal(place(&wish, &r.arena), TN_E_UNSUPPORTED);
+    if (!strstr(r.err.text, "fake0: no products") ||
+        !strstr(r.err.text, "fake1: it is ordered to be elsewhere"))
+        fail_msg("%s", r.err.text);
+    r.fakes[0].refused_ops[0] = 0;
+    wish.main_device = r.list[1];
+    assert_int_equal(place(&wish, &r.arena), TN_OK);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        assert_int_equal(rig_place(&r, out[i]), i == 3 ? 0 : 1);
+        assert_int_equal(r.schedule.why[rig_node(&r, out[i])],
+                         i == 3 ? TNI_WHY_PINNED : TNI_WHY_LAYER);
+    }
+}
+
+// A composite that the device refuses is said in simpler ops there before it goes elsewhere.
+static void a_refused_composite_is_decomposed_where_it_is_wished(void **state)
+{
+    (void)state;
+    tn_graph_mark(r.graph, 0, TN_NO_PART);
+    tn_value y = rig_op(&r, TNP_OP_SILU, rig_input(&r, "x"));
+    rig_finish(&r, y);
+    r.fakes[1].refused_ops[0] = TNP_OP_SILU;
+    tn_placement asked = { .size = sizeof asked,
+                           .split_mode = TN_SPLIT_NONE,
+                           .main_device = r.list[1] };
+    tn_pin pin = { r.graph->values[y.index].name, r.list[1] };
+    for (int ordered = 0; ordered < 2; ordered++) {
+        assert_int_equal(place(&asked, &r.arena), TN_OK);
+        assert_non_null(r.schedule.own_graph);
+        for (uint32_t n = 0; n < r.schedule.graph->node_count; n++)
+            assert_int_equal(r.schedule.places[n], 1);
+        asked = (tn_placement){ .size = sizeof asked, .pins = &pin, .pin_count = 1 };
+    }
+}
+
+static void states_go_to_the_device_of_states(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_graph_mark(r.graph, 0, TN_NO_PART);
+    tn_value y = rig_op(&r, TNP_OP_NEG, s), z = rig_op(&r, TNP_OP_ABS, y);
+    rig_finish(&r, z);
+    tn_placement asked = { .size = sizeof asked,
+                           .split_mode = TN_SPLIT_NONE,
+                           .kv_device = r.list[2] };
+    assert_int_equal(place(&asked, &r.arena), TN_OK);
+    assert_int_equal(rig_place(&r, y), 2);
+    assert_int_equal(rig_place(&r, z), 0);
+}
+
+// ------------------------------------------------------------------------------------------ errors
+
+static void what_cannot_be_is_one_clear_line(void **state)
+{
+    (void)state;
+    tn_device other = r.devices[0];
+    snprintf(other.name, sizeof other.name, "other");
+    static const double shares[] = { 1, 1, 1 }, negative[] = { 1, -1 }, zeros[] = { 0, 0 },
+                        endless[] = { INFINITY };
+    const tn_pin far = { "w0", &other }, nameless = { NULL, &other }, homeless = { "w0", NULL };
+    const tn_pin both[] = { { "w0", r.list[0] }, { "x", r.list[1] }, { "x", r.list[0] } };
+    const struct {
+        tn_placement asked;
+        const char *words;
+    } cases[] = {
+        { { .split_mode = 5 }, "split mode 5 is not known" },
+        { { .layer_rule = 3 }, "layer rule 3 is not known" },
+        { { .gpu_layers = 3 }, "gpu_layers is 3, but layer_rule is not TN_LAYERS_COUNT" },
+        { { .share_count = 1 }, "shares is NULL" },
+        { { .pin_count = 1 }, "pins is NULL" },
+        { { .split_mode = TN_SPLIT_NONE, .share_count = 1, .shares = shares }, "shares are of" },
+        { { .split_mode = TN_SPLIT_LAYER, .share_count = 3, .shares = shares },
+          "3 shares are given, layers are divided over 2 devices" },
+        { { .split_mode = TN_SPLIT_LAYER, .share_count = 2, .shares = negative }, "share 1 is -1" },
+        { { .split_mode = TN_SPLIT_ROW, .share_count = 1, .shares = endless }, "share 0 is inf" },
+        { { .split_mode = TN_SPLIT_LAYER, .share_count = 2, .shares = zeros }, "all shares are 0" },
+        { { .main_device = r.list[0] }, "a main device is of the split modes" },
+        { { .split_mode = TN_SPLIT_NONE, .main_device = &other }, "the main device other is not" },
+        { { .kv_device = &other }, "the device of states other is not one of" },
+        { { .pins = &far, .pin_count = 1 }, "a pin's device other is not one of" },
+        { { .pins = &nameless, .pin_count = 1 }, "pin 0 has no value" },
+        { { .pins = &homeless, .pin_count = 1 }, "pin 0 has no device" },
+        { { .pins = both, .pin_count = 3 }, "is pinned to fake" },
+    };
+    tn_value x = rig_input(&r, "x");
+    tn_value w = tn_graph_weight(r.graph, "w0", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 },
+                                 weight_data[0], sizeof weight_data[0]);
+    rig_finish(&r, tn_graph_mul(r.graph, x, w));
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        tn_placement asked = cases[i].asked;
+        asked.size = sizeof asked;
+        r.err = (tn_error){ 0 };
+        assert_int_equal(place(&asked, &r.arena), TN_E_ARG);
+        if (!strstr(r.err.text, cases[i].words) || strncmp(r.err.text, "placement: ", 11) != 0)
+            fail_msg("\"%s\" does not say \"%s\"", r.err.text, cases[i].words);
+    }
+}
+
+static void layers_for_a_cpu_that_is_not_there_are_refused(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);
+    r.device_count = 2;
+    tn_placement asked = { .size = sizeof asked, .layer_rule = TN_LAYERS_COUNT, .gpu_layers = 2 };
+    assert_int_equal(place(&asked, &r.arena), TN_E_ARG);
+    assert_non_null(strstr(r.err.text, "3 of 5 layers are not for the devices of the split"));
+}
+
+// Of a placement for three devices, when a session has to do without one.
+static void what_names_a_device_that_is_gone_says_nothing(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);
+    static const double shares[] = { 3, 1 };
+    tn_pin pins[] = { { "w0", r.list[0] }, { "w1", r.list[1] } };
+    tn_placement asked = { .size = sizeof asked,
+                           .split_mode = TN_SPLIT_LAYER,
+                           .shares = shares,
+                           .share_count = 2,
+                           .kv_device = r.list[0],
+                           .pins = pins,
+                           .pin_count = 2 };
+    tni_placement p;
+    tni_layers layers;
+    tni_rule rules[LAYERS + 1];
+    tn_device *left[] = { r.list[1], r.list[2] };
+    uint64_t free_bytes[] = { 1, 1 };
+    assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
+    assert_int_equal(tni_layers_find((const tn_graph *[]){ r.graph }, 1, &r.arena, &layers, &r.err),
+                     TN_OK);
+    assert_int_equal(tni_layers_place(&p, left, 2, free_bytes, 3, &r.arena, &layers, &r.err),
+                     TN_OK);
+    assert_int_equal(tni_placement_rules(&p, &layers, left, 2, r.graph, rules, NULL, &r.err),
+                     TN_OK);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        assert_true(rules[rig_node(&r, out[i])].wish == (i < 2 ? 2 : 1));
+    assert_true(rules[rig_node(&r, out[0])].order == UINT64_MAX);
+    assert_true(rules[rig_node(&r, out[1])].order == 1);
+    // Without any of the split: nothing is wished but for the rest.
+    assert_int_equal(tni_layers_place(&p, left + 1, 1, free_bytes, 3, &r.arena, &layers, &r.err),
+                     TN_OK);
+    assert_int_equal(tni_placement_rules(&p, &layers, left + 1, 1, r.graph, rules, NULL, &r.err),
+                     TN_OK);
+    assert_true(rules[rig_node(&r, out[0])].wish == 1);
+}
+
+// ------------------------------------------------------------------------------------------ memory
+
+// A device without a buffer as large as a weight, a value or a state does not get what touches it,
+// unless there is no other.
+static void what_is_larger_than_a_buffer_goes_elsewhere(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);   // 48 bytes each
+    r.fakes[0].cost_ns = 1;
+    static const struct {
+        uint64_t largest[3];
+        uint64_t mapped;
+        uint32_t place;
+    } cases[] = {
+        { { 49, 100, 100 }, 0, 0 }, { { 48, 100, 100 }, 0, 0 }, { { 47, 48, 47 }, 0, 1 },
+        { { 47, 47, 48 }, 0, 2 },   { { 47, 47, 47 }, 0, 0 },   { { 47, 47, 48 }, 1, 2 },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        uint64_t mapped[16];
+        for (size_t k = 0; k < TN_COUNT_OF(mapped); k++)
+            mapped[k] = cases[i].mapped;
+        tni_schedule_request request = { .graph = r.graph,
+                                         .devices = r.list,
+                                         .device_count = 3,
+                                         .keeping = { .mapped = mapped,
+                                                      .mapped_count = TN_COUNT_OF(mapped),
+                                                      .largest = cases[i].largest } };
+        tni_schedule_finish(&r.schedule);
+        assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
+        for (uint32_t k = 0; k < LAYERS; k++) {
+            if (rig_place(&r, out[k]) != cases[i].place)
+                fail_msg("case %zu: layer %u is on %u", i, k, rig_place(&r, out[k]));
+            assert_int_equal(r.schedule.why[rig_node(&r, out[k])],
+                             cases[i].place ? TNI_WHY_MEMORY : TNI_WHY_COST);
+        }
+    }
+}
+
+// What is there of an earlier graph is not counted again.
+static void weights_that_are_there_take_nothing(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);
+    r.fakes[1].cost_ns = r.fakes[2].cost_ns = 1e6;
+    tni_kept_bytes there[LAYERS];
+    for (uint32_t i = 0; i < LAYERS; i++)
+        there[i] = (tni_kept_bytes){ .place = 0, .data = weight_data[i], .bytes = 48 };
+    for (uint32_t count = 0; count <= LAYERS; count++) {
+        uint64_t limits[] = { 48, UINT64_MAX, UINT64_MAX };
+        tni_schedule_request request = { .graph = r.graph,
+                                         .devices = r.list,
+                                         .device_count = 3,
+                                         .limits = limits,
+                                         .keeping = { .there = there, .there_count = count } };
+        uint32_t on_first = 0;
+        assert_int_equal(tni_kept_bytes_sort(there, count), count);
+        tni_schedule_finish(&r.schedule);
+        assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
+        for (uint32_t k = 0; k < LAYERS; k++)
+            on_first += rig_place(&r, out[k]) == 0;
+        assert_int_equal(on_first, count < LAYERS ? count + 1 : LAYERS);
+    }
+}
+
+// ---------------------------------------------------------------------------------------- at random
+
+static void make_random_graph(void)
+{
+    static const tnp_op ops[] = { TNP_OP_NEG, TNP_OP_ABS, TNP_OP_EXP,
+                                  TNP_OP_SQRT };   // no composites
+    tn_value made[12];
+    uint32_t count = 2 + draw(10);
+    made[0] = rig_input(&r, "x");
+    for (uint32_t i = 1; i < count; i++) {
+        if (draw(2))
+            tn_graph_mark(r.graph, draw(4), draw(3) ? TN_NO_PART : draw(3));
+        tn_value a = made[draw(i)], b = made[draw(i)];
+        made[i] = draw(3) ? rig_op(&r, ops[draw(4)], a) : tn_graph_add(r.graph, a, b);
+        char name[8];
+        snprintf(name, sizeof name, "o%u", i);
+        tn_graph_output(r.graph, name, made[i]);
+    }
+    if (tn_graph_finish(r.graph, &r.err) != TN_OK)
+        fail_msg("%s", r.err.text);
+    for (uint32_t d = 0; d < 2; d++)   // the CPU takes everything
+        for (uint32_t k = 0; k < draw(3); k++)
+            r.fakes[d].refused_ops[k] = ops[draw(4)];
+    for (uint32_t d = 0; d < 3; d++)
+        r.fakes[d].cost_ns = 100 + draw(1000);
+}
+
+static bool takes(uint32_t place, tnp_op op)
+{
+    for (int i = 0; i < FAKE_OPS && r.fakes[place].refused_ops[i]; i++)
+        if (r.fakes[place].refused_ops[i] == op)
+            return false;
+    return true;
+}
+
+static void place_at_random(uint32_t round)
+{
+    double shares[] = { draw(3), 1 + draw(3) };
+    tni_placement p;
+    tni_layers layers;
+    tni_rule rules[16];
+    uint64_t free_bytes[] = { draw(3) * 1000, draw(3) * 1000, 5000 };
+    tn_pin pins[2];
+    tn_placement asked = { .size = sizeof asked,
+                           .split_mode = draw(5),
+                           .layer_rule = draw(3),
+                           .pins = pins,
+                           .pin_count = draw(3) };
+    asked.gpu_layers = asked.layer_rule == TN_LAYERS_COUNT ? draw(6) : 0;
+    if (asked.split_mode >= TN_SPLIT_LAYER && draw(2)) {
+        asked.shares = shares;
+        asked.share_count = 2;
+    }
+    for (uint32_t i = 0; i < asked.pin_count; i++) {
+        const tni_node *node = &r.graph->nodes[draw(r.graph->node_count)];
+        pins[i] = (tn_pin){ r.graph->values[node->output].name, r.list[draw(3)] };
+    }
+    tn_status status = place(&asked, &r.arena);
+    if (status != TN_OK) {
+        bool is_right = (status == TN_E_UNSUPPORTED && strstr(r.err.text, "ordered")) ||
+                        (status == TN_E_ARG && strstr(r.err.text, "is pinned to"));
+        if (!is_right)
+            fail_msg("round %u: %s", round, r.err.text);
+        return;
+    }
+    rig_check(&r);
+    assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
+    assert_int_equal(tni_layers_find((const tn_graph *[]){ r.graph }, 1, &r.arena, &layers, &r.err),
+                     TN_OK);
+    free_bytes[0] = 3000, free_bytes[1] = 1000, free_bytes[2] = 500;   // as in place
+    assert_int_equal(tni_layers_place(&p, r.list, 3, free_bytes, offloaded_of(&p, &layers),
+                                      &r.arena, &layers, &r.err),
+                     TN_OK);
+    assert_int_equal(tni_placement_rules(&p, &layers, r.list, 3, r.graph, rules, NULL, &r.err),
+                     TN_OK);
+    for (uint32_t n = 0; n < r.graph->node_count; n++) {
+        uint64_t here = UINT64_C(1) << r.schedule.places[n], willing = 0;
+        for (uint32_t d = 0; d < 3; d++)
+            if (takes(d, r.graph->nodes[n].op))
+                willing |= UINT64_C(1) << d & rules[n].wish & rules[n].order;
+        if (!(rules[n].order & here) || (willing && !(willing & here)))
+            fail_msg("round %u: node %u is on %u", round, n, r.schedule.places[n]);
+    }
+}
+
+static void random_placements_are_followed(void **state)
+{
+    for (uint32_t round = 0; round < 600; round++) {
+        seed = round;
+        begin(state);
+        make_random_graph();
+        for (int i = 0; i < 5; i++)
+            place_at_random(round);
+        end(state);
+    }
+}
+
+static tn_status place_with(const tn_allocator *allocator, void *context)
+{
+    tni_arena arena;
+    tni_arena_init(&arena, allocator);
+    tn_status status = place(context, &arena);
+    tni_schedule_finish(&r.schedule);
+    tni_arena_finish(&arena);
+    return status;
+}
+
+static void failing_allocations_are_told(void **state)
+{
+    (void)state;
+    tn_value out[LAYERS];
+    make_layers(out);
+    tn_pin pin = { "w3", r.list[2] };
+    tn_placement asked = { .size = sizeof asked,
+                           .split_mode = TN_SPLIT_LAYER,
+                           .layer_rule = TN_LAYERS_COUNT,
+                           .gpu_layers = 4,
+                           .pins = &pin,
+                           .pin_count = 1 };
+    for_each_failing_allocation(place_with, &asked);
+}
+
+int main(void)
+{
+#define IN_RIG(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        IN_RIG(layers_are_divided_by_bytes),
+        IN_RIG(no_other_cut_comes_nearer_to_the_shares),
+        IN_RIG(modes_say_where_layers_go),
+        IN_RIG(parts_go_to_the_devices_of_the_split_in_their_order),
+        IN_RIG(a_wish_gives_way_and_an_order_does_not),
+        IN_RIG(a_refused_composite_is_decomposed_where_it_is_wished),
+        IN_RIG(states_go_to_the_device_of_states),
+        IN_RIG(what_cannot_be_is_one_clear_line),
+        IN_RIG(layers_for_a_cpu_that_is_not_there_are_refused),
+        IN_RIG(what_names_a_device_that_is_gone_says_nothing),
+        IN_RIG(what_is_larger_than_a_buffer_goes_elsewhere),
+        IN_RIG(weights_that_are_there_take_nothing),
+        cmocka_unit_test(random_placements_are_followed),
+        IN_RIG(failing_allocations_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
