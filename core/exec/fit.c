@@ -51,7 +51,10 @@ static void note_memory(tn_session *session, const uint64_t *most_bytes)
         session->fit.free_bytes[i] = most_bytes && most_bytes[i] < is_free ? most_bytes[i]
                                                                            : is_free;
         session->fit.alignments[i] = memory->alignment_bytes;
-        session->fit.largest[i] = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
+        uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
+        if (memory->max_binding_bytes && memory->max_binding_bytes < most)
+            most = memory->max_binding_bytes;
+        session->fit.largest[i] = most;
     }
 }
 

@@ -1,0 +1,597 @@
+// Where work goes when it is told where to go, and when memory is short: on simulated devices, with
+// the results of the CPU alone.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_alloc.h"
+#include "session_rig.h"
+
+enum { WIDTH = 64, LAYERS = 8, WEIGHT_BYTES = WIDTH * WIDTH * 4, MOST_TOKENS = 64 };
+
+static float weights[LAYERS][WIDTH * WIDTH], input[WIDTH * MOST_TOKENS];
+
+static int fill(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < LAYERS; i++)
+        rig_fill(weights[i], WIDTH * WIDTH, i + 1);
+    rig_fill(input, WIDTH * MOST_TOKENS, 99);
+    return 0;
+}
+
+// Layers of a product and a tanh, marked 0 to LAYERS - 1; with a state that each adds to if asked.
+static tn_graph *make_layers(int64_t tokens, bool with_states)
+{
+    tn_graph *graph = rig_graph();
+    tn_value y = rig_input(graph, "x", 2, WIDTH, tokens, 0);
+    static const int32_t row[MOST_TOKENS] = { 0 };
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        char name[16];
+        tn_graph_mark(graph, i, TN_NO_PART);
+        snprintf(name, sizeof name, "w.%u", i);
+        y = tn_graph_matmul(graph, tn_graph_scale(graph, y, 0.2f),
+                            tn_graph_weight(graph, name, TN_DTYPE_F32, 2,
+                                            (int64_t[]){ WIDTH, WIDTH }, weights[i], WEIGHT_BYTES));
+        if (with_states) {
+            snprintf(name, sizeof name, "s.%u", i);
+            tn_value s = tn_graph_state(graph, name, TN_DTYPE_F32, 2, (int64_t[]){ WIDTH, 4 });
+            snprintf(name, sizeof name, "i.%u", i);
+            tn_value index = tn_graph_weight(graph, name, TN_DTYPE_I32, 1, (int64_t[]){ 1 }, row,
+                                             sizeof row[0]);
+            s = tn_graph_set_rows(graph, s, tn_graph_slice(graph, y, 1, 0, 1), index);
+            y = tn_graph_add(graph, y, tn_graph_get_rows(graph, s, index));
+        }
+        y = rig_op(graph, TNP_OP_TANH, y);
+    }
+    rig_finish(graph, y);
+    return graph;
+}
+
+static tn_status make(tn_runtime *runtime, tn_graph *const *graphs, uint32_t count,
+                      const char *const *names, const tn_placement *placement, tn_session **out,
+                      tn_error *err)
+{
+    tn_device *devices[4];
+    tn_session_options options = { .size = sizeof options,
+                                   .devices = devices,
+                                   .placement = placement };
+    for (; names[options.device_count]; options.device_count++)
+        devices[options.device_count] = rig_device(runtime, names[options.device_count]);
+    const tn_graph *const *all = (const tn_graph *const *)graphs;
+    tn_status status = tn_session_create(runtime, all, count, &options, out, err);
+    assert_int_equal(*out != NULL, status == TN_OK);
+    return status;
+}
+
+static tn_session *need(tn_runtime *runtime, tn_graph *const *graphs, uint32_t count,
+                        const char *const *names, const tn_placement *placement)
+{
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    if (make(runtime, graphs, count, names, placement, &session, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+static void run(tn_session *session, uint32_t number, const tn_graph *graph, int64_t tokens,
+                float *out)
+{
+    uint64_t bytes = (uint64_t)tokens * WIDTH * sizeof *out;
+    rig_run(session, number, graph, "x", input, bytes, NULL);
+    rig_read(session, number, graph, "out", out, bytes);
+}
+
+// All graphs give what they give on the CPU alone.
+static void compare(tn_runtime *runtime, tn_session *session, tn_graph *const *graphs,
+                    const int64_t *tokens, uint32_t count)
+{
+    static float want[WIDTH * MOST_TOKENS], got[WIDTH * MOST_TOKENS];
+    tn_session *alone = rig_session(runtime, (const tn_graph *const *)graphs, count,
+                                    (const char *[]){ "cpu0", NULL });
+    for (uint32_t g = 0; g < count; g++) {
+        run(alone, g, graphs[g], tokens[g], want);
+        run(session, g, graphs[g], tokens[g], got);
+        if (memcmp(want, got, (size_t)tokens[g] * WIDTH * sizeof *got) != 0)
+            fail_msg("graph %u has other bytes: %s", g, rig_explain(session));
+    }
+    tn_session_destroy(alone);
+}
+
+static tn_device_memory memory_of(const tn_session *session, uint32_t device)
+{
+    tn_device_memory memory = { .size = sizeof memory };
+    assert_int_equal(tn_session_device_memory(session, device, &memory, NULL), TN_OK);
+    return memory;
+}
+
+static uint64_t weights_on(const tn_session *session, uint32_t device)
+{
+    return memory_of(session, device).weight_copied_bytes / WEIGHT_BYTES;
+}
+
+static const char *const a_and_cpu[] = { "a", "cpu0", NULL };
+static const char *const a_b_and_cpu[] = { "a", "b", "cpu0", NULL };
+
+// --------------------------------------------------------------------------------------- placement
+
+static void layers_states_and_pins_go_where_they_are_told(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"host_visible\":false},{\"name\":\"b\",\"host_visible\":false}]", NULL);
+    tn_device *a = rig_device(runtime, "a"), *b = rig_device(runtime, "b"),
+              *cpu = rig_device(runtime, "cpu0");
+    static const double shares[] = { 1, 3 };
+    const tn_pin pins[] = { { "w.1", b }, { "w.6", cpu } };
+    const struct {
+        tn_placement asked;
+        uint32_t on_a, on_b;           // weights
+        uint32_t states_a, states_b;   // of each layer one
+    } cases[] = {
+        { { .split_mode = TN_SPLIT_NONE }, 8, 0, 8, 0 },
+        { { .split_mode = TN_SPLIT_NONE, .main_device = b }, 0, 8, 0, 8 },
+        { { .split_mode = TN_SPLIT_LAYER }, 4, 4, 4, 4 },
+        { { .split_mode = TN_SPLIT_LAYER, .shares = shares, .share_count = 2 }, 2, 6, 2, 6 },
+        { { .split_mode = TN_SPLIT_LAYER,
+            .shares = shares,
+            .share_count = 2,
+            .layer_rule = TN_LAYERS_COUNT,
+            .gpu_layers = 4 },
+          1,
+          3,
+          1,
+          3 },
+        { { .layer_rule = TN_LAYERS_COUNT, .gpu_layers = 0 }, 0, 0, 0, 0 },
+        { { .split_mode = TN_SPLIT_NONE, .kv_device = b }, 8, 0, 0, 8 },
+        { { .split_mode = TN_SPLIT_NONE, .kv_device = cpu }, 8, 0, 0, 0 },
+        { { .split_mode = TN_SPLIT_NONE, .pins = pins, .pin_count = 2 }, 6, 1, 8, 0 },
+    };
+    tn_graph *graphs[] = { make_layers(1, true), make_layers(7, true) };
+    const int64_t tokens[] = { 1, 7 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_placement asked = cases[i].asked;
+        asked.size = sizeof asked;
+        tn_session *session = need(runtime, graphs, 2, a_b_and_cpu, &asked);
+        tn_device_memory on_a = memory_of(session, 0), on_b = memory_of(session, 1);
+        uint64_t state_bytes = WIDTH * 4 * sizeof(float);
+        if (weights_on(session, 0) != cases[i].on_a || weights_on(session, 1) != cases[i].on_b ||
+            on_a.state_bytes != cases[i].states_a * state_bytes ||
+            on_b.state_bytes != cases[i].states_b * state_bytes)
+            fail_msg("case %zu: %s", i, rig_explain(session));
+        compare(runtime, session, graphs, tokens, 2);
+        tn_session_destroy(session);
+    }
+    (void)a;
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
+static void a_pin_that_no_graph_has_is_told(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\"}]", NULL);
+    tn_graph *graph = make_layers(1, false);
+    tn_pin pin = { "w.99", rig_device(runtime, "a") };
+    tn_placement asked = { .size = sizeof asked, .pins = &pin, .pin_count = 1 };
+    tn_session_destroy(need(runtime, &graph, 1, a_and_cpu, &asked));
+    assert_non_null(strstr(rig_log(), "'w.99' is pinned to a, but no graph has a value of this"));
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
+// A graph that is added later is placed like those before.
+static void a_graph_that_is_added_follows_the_placement(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"host_visible\":false}]", NULL);
+    tn_graph *graphs[] = { make_layers(7, true), make_layers(3, true) };
+    tn_placement asked = { .size = sizeof asked, .layer_rule = TN_LAYERS_COUNT, .gpu_layers = 3 };
+    tn_session *session = need(runtime, graphs, 1, a_and_cpu, &asked);
+    uint32_t added;
+    float got[WIDTH * 3], want[WIDTH * 3];
+    assert_int_equal(tn_session_add(session, graphs[1], &added, NULL), TN_OK);
+    assert_int_equal(weights_on(session, 0), 3);
+    run(session, added, graphs[1], 3, got);
+    tn_session *alone = rig_session(runtime, (const tn_graph *[]){ graphs[1] }, 1,
+                                    (const char *[]){ "cpu0", NULL });
+    run(alone, 0, graphs[1], 3, want);
+    assert_memory_equal(got, want, sizeof got);
+    tn_session_destroy(alone);
+    tn_session_destroy(session);
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
+// ---------------------------------------------------------------------------------------------- fit
+
+// A device whose memory holds a part of the weights gets a part of the work, whatever its size.
+static void what_does_not_fit_goes_elsewhere(void **state)
+{
+    (void)state;
+    tn_graph *graphs[] = { make_layers(1, true), make_layers(16, true) };
+    const int64_t tokens[] = { 1, 16 };
+    uint64_t before = 0;
+    for (uint32_t kib = 4; kib <= 200; kib += 28) {
+        char devices[120];
+        snprintf(
+            devices, sizeof devices,
+            "[{\"name\":\"a\",\"memory_bytes\":%u,\"host_visible\":false,\"latency_us\":0.01}]",
+            kib * 1024);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *session = need(runtime, graphs, 2, a_and_cpu, NULL);
+        tn_device_memory memory = memory_of(session, 0);
+        assert_true(memory.peak_bytes + memory.state_bytes + memory.weight_copied_bytes <=
+                    kib * 1024);
+        if (weights_on(session, 0) < before)
+            fail_msg("with %u KiB fewer weights are on a: %s", kib, rig_explain(session));
+        before = weights_on(session, 0);
+        compare(runtime, session, graphs, tokens, 2);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+    assert_int_equal(before, LAYERS);
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
+}
+
+// Two graphs share their weights: these are counted and kept once, also while memory is short.
+static void graphs_agree_where_a_weight_is(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"memory_bytes\":100000,\"host_visible\":false},"
+        "{\"name\":\"b\",\"memory_bytes\":60000,\"host_visible\":false}]",
+        NULL);
+    tn_graph *graphs[] = { make_layers(1, false), make_layers(16, false), make_layers(8, false) };
+    const int64_t tokens[] = { 1, 16, 8 };
+    tn_session *session = need(runtime, graphs, 3, a_b_and_cpu, NULL);
+    tn_memory_report memory = rig_memory(session);
+    assert_true(weights_on(session, 0) > 0 && weights_on(session, 1) > 0);
+    assert_int_equal(memory.weight_copied_bytes + memory.weight_mapped_bytes,
+                     LAYERS * WEIGHT_BYTES);
+    assert_non_null(strstr(rig_explain(session), "what is fastest does not fit"));
+    compare(runtime, session, graphs, tokens, 3);
+    uint32_t added;   // also one that comes later
+    assert_int_equal(tn_session_add(session, graphs[2], &added, NULL), TN_OK);
+    assert_int_equal(rig_memory(session).weight_copied_bytes, memory.weight_copied_bytes);
+    tn_session_destroy(session);
+    for (int i = 0; i < 3; i++)
+        tn_graph_destroy(graphs[i]);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
+// What other sessions of the runtime have is not free.
+static void other_sessions_are_seen(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"memory_bytes\":160000,\"host_visible\":false,\"latency_us\":0.01}]",
+        NULL);
+    tn_graph *graph = make_layers(1, false);
+    const int64_t tokens = 1;
+    tn_session *first = need(runtime, &graph, 1, a_and_cpu, NULL);
+    assert_int_equal(weights_on(first, 0), LAYERS);
+    tn_session *second = need(runtime, &graph, 1, a_and_cpu, NULL);
+    assert_in_range(weights_on(second, 0), 0, 1);
+    compare(runtime, second, &graph, &tokens, 1);
+    tn_session_destroy(first);
+    tn_session *third = need(runtime, &graph, 1, a_and_cpu, NULL);
+    assert_in_range(weights_on(third, 0), LAYERS - 1, LAYERS);
+    tn_session_destroy(second);
+    tn_session_destroy(third);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
+// Each value is smaller than the largest buffer, the total is more than there is (case 10), and
+// there is nowhere else to go: needed and free bytes. It is known before anything is allocated.
+static void what_fits_nowhere_is_told_before_it_is_tried(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"memory_bytes\":100000,\"fail\":{"
+                                        "\"call\":\"buffer_alloc\"}}]",
+                                        NULL);
+    tn_graph *graph = make_layers(1, false);
+    tn_device *a = rig_device(runtime, "a");
+    tn_session_options options = { .size = sizeof options, .device_count = 1, .devices = &a };
+    const tn_graph *graphs[] = { graph };
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(tn_session_create(runtime, graphs, 1, &options, &session, &err),
+                     TN_E_DEVICE_MEMORY);
+    unsigned long long needed = 0, weight_bytes = 0, available = 0;
+    int found = sscanf(err.text,
+                       "a: %llu bytes are needed for weights, states and the arena (%llu, 0 and "
+                       "%*u), %llu are free",
+                       &needed, &weight_bytes, &available);
+    assert_int_equal(found, 3);
+    assert_true(weight_bytes == LAYERS * WEIGHT_BYTES && available == 100000);
+    assert_true(needed > weight_bytes);
+    assert_int_equal(tn_session_fits(runtime, graphs, 1, &options, &err), TN_E_DEVICE_MEMORY);
+    options.device_count = 0;
+    options.devices = NULL;
+    assert_int_equal(tn_session_fits(runtime, graphs, 1, &options, &err), TN_OK);
+    assert_null(strstr(rig_told(), "fails now"));   // nothing was allocated
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
+// A weight just under, at and over the largest buffer of the device (case 9).
+static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t most;
+        bool is_on_a;
+    } cases[] = { { WEIGHT_BYTES + 1024, true },
+                  { WEIGHT_BYTES, true },
+                  { WEIGHT_BYTES - 64, false } };
+    tn_graph *graph = make_layers(1, false);
+    const int64_t tokens = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char devices[80];
+        snprintf(devices, sizeof devices, "[{\"name\":\"a\",\"max_alloc_bytes\":%u}]",
+                 cases[i].most);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
+        assert_int_equal(weights_on(session, 0), cases[i].is_on_a ? LAYERS : 0);
+        compare(runtime, session, &graph, &tokens, 1);
+        tn_session_destroy(session);
+        session = NULL;
+        tn_error err = { 0 };
+        tn_status status = make(runtime, &graph, 1, (const char *[]){ "a", NULL }, NULL, &session,
+                                &err);
+        assert_int_equal(status, cases[i].is_on_a ? TN_OK : TN_E_DEVICE_MEMORY);
+        if (status != TN_OK &&
+            (!strstr(err.text, "'w.0' has 16384 bytes") || !strstr(err.text, "takes 16320")))
+            fail_msg("%s", err.text);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+    tn_graph_destroy(graph);
+}
+
+// ------------------------------------------------------------------------------------ fewer layers
+
+static void more_layers_than_fit_become_fewer_and_that_is_told(void **state)
+{
+    (void)state;
+    tn_graph *graphs[] = { make_layers(1, true), make_layers(16, true) };
+    const int64_t tokens[] = { 1, 16 };
+    for (uint32_t rule = TN_LAYERS_AUTO; rule <= TN_LAYERS_ALL; rule++) {
+        tn_runtime *runtime = rig_simulated(
+            "[{\"name\":\"a\",\"memory_bytes\":100000,\"host_visible\":false}]", NULL);
+        tn_placement asked = { .size = sizeof asked,
+                               .split_mode = TN_SPLIT_NONE,
+                               .layer_rule = rule,
+                               .gpu_layers = rule == TN_LAYERS_COUNT ? 7 : 0 };
+        tn_session *session = need(runtime, graphs, 2, a_and_cpu, &asked);
+        uint64_t count = weights_on(session, 0);
+        char words[80];
+        assert_in_range(count, 3, 6);
+        snprintf(words, sizeof words, "placement: %u of the %u layers fit the memory that is free",
+                 (unsigned)count, rule == TN_LAYERS_COUNT ? 7 : 8);
+        if (!strstr(rig_explain(session), words) ||
+            !strstr(rule == TN_LAYERS_AUTO ? rig_told() : rig_log(), words))
+            fail_msg("no \"%s\": %s%s%s", words, rig_explain(session), rig_log(), rig_told());
+        compare(runtime, session, graphs, tokens, 2);
+        tn_session_destroy(session);
+        asked.gpu_layers = (uint32_t)count + 1;   // one more does not fit
+        asked.layer_rule = TN_LAYERS_COUNT;
+        session = need(runtime, graphs, 2, a_and_cpu, &asked);
+        assert_int_equal(weights_on(session, 0), count);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+    }
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
+}
+
+// A device that has less than it says.
+static void out_of_memory_while_loading_less_is_placed_there(void **state)
+{
+    (void)state;
+    tn_graph *graph = make_layers(1, true);
+    const int64_t tokens = 1;
+    for (int at = 1; at < 17; at += 3)
+        for (int with_layers = 0; with_layers < 2; with_layers++) {
+            char devices[120];
+            snprintf(devices, sizeof devices,
+                     "[{\"name\":\"a\",\"fail\":[{\"call\":\"buffer_alloc\",\"at\":%d},"
+                     "{\"call\":\"buffer_alloc\",\"at\":%d}]}]",
+                     at, at + 1);
+            tn_runtime *runtime = rig_simulated(devices, NULL);
+            tn_placement asked = { .size = sizeof asked,
+                                   .split_mode = TN_SPLIT_NONE,
+                                   .layer_rule = TN_LAYERS_ALL };
+            tn_session *session = need(runtime, &graph, 1, a_and_cpu, with_layers ? &asked : NULL);
+            if (!strstr(rig_log(), "out of memory while loading, less is placed there"))
+                fail_msg("%s: %s%s", devices, rig_log(), rig_told());
+            assert_true(weights_on(session, 0) < LAYERS);
+            if (with_layers && !strstr(rig_log(), "layers fit the memory that is free"))
+                fail_msg("%s", rig_log());
+            compare(runtime, session, &graph, &tokens, 1);
+            tn_session_destroy(session);
+            tn_runtime_destroy(runtime);
+        }
+    // Alone there is nothing to do: it is told.
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"fail\":{\"call\":\"buffer_alloc\",\"at\":4}}]", NULL);
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(make(runtime, &graph, 1, (const char *[]){ "a", NULL }, NULL, &session, &err),
+                     TN_E_DEVICE_MEMORY);
+    assert_non_null(strstr(err.text, "as it is told to"));
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
+// -------------------------------------------------------------------------------------------- cost
+
+static double cost_of(tn_runtime *runtime, tn_graph *graph, const tn_placement *placement)
+{
+    tn_session *session = need(runtime, &graph, 1, a_and_cpu, placement);
+    const char *at = strstr(rig_explain(session), " ms by the cost model");
+    assert_non_null(at);
+    while (at[-1] != ' ')
+        at--;
+    double ms = strtod(at, NULL);
+    tn_session_destroy(session);
+    return ms;
+}
+
+// A fast device behind a slow link, batches of 1 to 64 (case 17): by what the model says of both,
+// and where it changes depends on the link.
+static void a_slow_link_decides_by_its_cost(void **state)
+{
+    (void)state;
+    static const char *const latencies[] = { "0.01", "6", "100000" };
+    uint32_t counts[3] = { 0 };
+    const tn_placement none = { .size = sizeof none, .layer_rule = TN_LAYERS_COUNT };
+    const tn_placement all = { .size = sizeof all, .split_mode = TN_SPLIT_NONE };
+    for (int i = 0; i < 3; i++) {
+        char devices[120];
+        snprintf(
+            devices, sizeof devices,
+            "[{\"name\":\"a\",\"host_visible\":false,\"except\":[\"scale\"],\"latency_us\":%s}]",
+            latencies[i]);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        for (int64_t tokens = 1; tokens <= MOST_TOKENS; tokens *= 2) {
+            tn_graph *graph = make_layers(tokens, false);
+            double chosen = cost_of(runtime, graph, NULL);
+            double on_cpu = cost_of(runtime, graph, &none), on_a = cost_of(runtime, graph, &all);
+            if (chosen > on_cpu * 1.001 + 0.001 || chosen > on_a * 1.001 + 0.001)
+                fail_msg("%s us, %d tokens: %g, not %g or %g", latencies[i], (int)tokens, chosen,
+                         on_cpu, on_a);
+            counts[i] += on_a < on_cpu;
+            tn_graph_destroy(graph);
+        }
+        tn_runtime_destroy(runtime);
+    }
+    if (counts[0] <= counts[1] || counts[1] <= counts[2])
+        fail_msg("%u, %u, %u batches", counts[0], counts[1], counts[2]);
+}
+
+// [a, what only the CPU has, cheap, what only the CPU has, a] (case 25).
+static void cheap_ops_between_stay_where_they_need_no_round_trip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *link;
+        const char *words;
+    } cases[] = {
+        { "\"latency_us\":10", "3 segments, 2 copies" },
+        { "\"latency_us\":0.0001,\"link_gbps\":100000", "5 segments, 4 copies" },
+    };
+    for (size_t c = 0; c < 2; c++)
+        for (int cheap = 1; cheap <= 4; cheap++) {
+            char devices[160];
+            snprintf(devices, sizeof devices,
+                     "[{\"name\":\"a\",\"host_visible\":false,\"except\":[\"abs\"],%s}]",
+                     cases[c].link);
+            tn_runtime *runtime = rig_simulated(devices, NULL);
+            tn_graph *graph = rig_graph();
+            tn_value w[2];
+            for (int i = 0; i < 2; i++)
+                w[i] = tn_graph_weight(graph, i ? "v" : "w", TN_DTYPE_F32, 2,
+                                       (int64_t[]){ WIDTH, WIDTH }, weights[i], WEIGHT_BYTES);
+            tn_value y = rig_input(graph, "x", 2, WIDTH, MOST_TOKENS, 0);
+            for (int i = 0; i < 4; i++)
+                y = tn_graph_scale(graph, tn_graph_matmul(graph, y, w[0]), 0.1f);
+            y = rig_op(graph, TNP_OP_ABS, y);
+            for (int i = 0; i < (c ? 10 * cheap : cheap); i++)
+                y = rig_op(graph, TNP_OP_TANH, y);
+            y = rig_op(graph, TNP_OP_ABS, y);
+            for (int i = 0; i < 4; i++)
+                y = tn_graph_scale(graph, tn_graph_matmul(graph, y, w[1]), 0.1f);
+            rig_finish(graph, y);
+            tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
+            if (!strstr(rig_explain(session), cases[c].words))
+                fail_msg("%s, %d cheap ops: %s", cases[c].link, cheap, rig_explain(session));
+            tn_session_destroy(session);
+            tn_graph_destroy(graph);
+            tn_runtime_destroy(runtime);
+        }
+}
+
+// ---------------------------------------------------------------------------------------- failures
+
+typedef struct fixture {
+    tn_runtime *runtime;
+    tn_graph *graph;
+    tn_placement placement;
+} fixture;
+
+static tn_status make_with(const tn_allocator *allocator, void *context)
+{
+    const fixture *f = context;
+    tn_device *devices[] = { rig_device(f->runtime, "a"), rig_device(f->runtime, "cpu0") };
+    tn_session_options options = { .size = sizeof options,
+                                   .device_count = 2,
+                                   .devices = devices,
+                                   .allocator = allocator,
+                                   .placement = &f->placement };
+    const tn_graph *graphs[] = { f->graph, f->graph };
+    tn_error err = { 0 };
+    tn_status status = tn_session_fits(f->runtime, graphs, 2, &options, &err);
+    if (status != TN_OK && !strstr(err.text, "memory"))
+        fail_msg("%s", err.text);
+    return status;
+}
+
+// Rounds within limits, then fewer layers.
+static void failing_allocations_leave_nothing(void **state)
+{
+    (void)state;
+    fixture f = { .runtime = rig_simulated("[{\"name\":\"a\",\"memory_bytes\":20000}]", NULL),
+                  .graph = rig_graph() };
+    tn_value y = rig_input(f.graph, "x", 2, WIDTH, 1, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_graph_mark(f.graph, i, TN_NO_PART);
+        y = tn_graph_matmul(f.graph, y,
+                            tn_graph_weight(f.graph, i ? "w.1" : "w.0", TN_DTYPE_F32, 2,
+                                            (int64_t[]){ WIDTH, WIDTH }, weights[i], WEIGHT_BYTES));
+    }
+    rig_finish(f.graph, y);
+    tn_pin pin = { "x", rig_device(f.runtime, "cpu0") };
+    f.placement = (tn_placement){ .size = sizeof f.placement, .pins = &pin, .pin_count = 1 };
+    for_each_failing_allocation(make_with, &f);
+    f.placement.split_mode = TN_SPLIT_LAYER;
+    for_each_failing_allocation(make_with, &f);
+    tn_graph_destroy(f.graph);
+    tn_runtime_destroy(f.runtime);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_states_and_pins_go_where_they_are_told),
+        cmocka_unit_test(a_pin_that_no_graph_has_is_told),
+        cmocka_unit_test(a_graph_that_is_added_follows_the_placement),
+        cmocka_unit_test(what_does_not_fit_goes_elsewhere),
+        cmocka_unit_test(graphs_agree_where_a_weight_is),
+        cmocka_unit_test(other_sessions_are_seen),
+        cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
+        cmocka_unit_test(what_is_larger_than_a_buffer_goes_elsewhere_or_is_named),
+        cmocka_unit_test(more_layers_than_fit_become_fewer_and_that_is_told),
+        cmocka_unit_test(out_of_memory_while_loading_less_is_placed_there),
+        cmocka_unit_test(a_slow_link_decides_by_its_cost),
+        cmocka_unit_test(cheap_ops_between_stay_where_they_need_no_round_trip),
+        cmocka_unit_test(failing_allocations_leave_nothing),
+    };
+    return cmocka_run_group_tests(tests, fill, NULL);
+}
