@@ -222,12 +222,201 @@ static void work_takes_its_time_on_the_virtual_clock(void **state)
     tn_runtime_destroy(runtime);
 }
 
+// --------------------------------------------------------------------------------------- placement
+
+static tn_status make_placed(tn_runtime *runtime, const tn_model *model, uint32_t tokens,
+                             const char *const *names, const tn_placement *placement,
+                             const tlm_override *overrides, uint32_t override_count,
+                             tlm_context **out, tn_error *err)
+{
+    tn_device *devices[MOST_DEVICES];
+    tlm_context_options options = { .size = sizeof options,
+                                    .context_tokens = tokens,
+                                    .devices = devices,
+                                    .batch_tokens = 32,
+                                    .placement = placement,
+                                    .overrides = overrides,
+                                    .override_count = override_count };
+    for (; names && names[options.device_count]; options.device_count++)
+        devices[options.device_count] = rig_device(runtime, names[options.device_count]);
+    return tlm_context_create(runtime, model, &options, out, err);
+}
+
+static const char *const both[] = { "a", "cpu0", NULL };
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+// Split modes, layers, shares, overrides and memory at random: the bits are those of one device.
+static void placed_anywhere_the_model_has_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = { "ffn",        "attn_(q|k)", "^blk\\.[02]\\.",
+                                            "token_embd", "norm",       "nothing" };
+    for (uint32_t round = 0; round < 24; round++) {
+        char devices[300];
+        seed = round + 1;
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"host_visible\":false,\"memory_bytes\":%u},{\"name\":\"b\","
+                 "\"order\":\"late\",\"memory_bytes\":%u}]",
+                 (1 + draw(8)) << 20, (1 + draw(8)) << 20);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_device *all[] = { rig_device(runtime, "a"), rig_device(runtime, "b"),
+                             rig_device(runtime, "cpu0") };
+        double shares[] = { 1 + draw(3), draw(3) };
+        tn_placement asked = { .size = sizeof asked,
+                               .split_mode = draw(5),
+                               .layer_rule = draw(3),
+                               .shares = shares,
+                               .kv_device = draw(4) ? NULL : all[2] };
+        tlm_override overrides[] = { { patterns[draw(6)], all[2] }, { patterns[draw(6)], all[2] } };
+        asked.gpu_layers = asked.layer_rule == TN_LAYERS_COUNT ? draw(7) : 0;
+        asked.share_count = asked.split_mode >= TN_SPLIT_LAYER ? draw(3) : 0;
+        tn_model *model = open_model();
+        tlm_context *context = NULL;
+        tn_error err = { 0 };
+        if (make_placed(runtime, model, CONTEXT, NULL, &asked, overrides, draw(3), &context,
+                        &err) != TN_OK)
+            fail_msg("round %u, %s: %s", round, devices, err.text);
+        run(context, got);
+        for (int step = 0; step <= STEPS; step++)
+            if (memcmp(alone[step], got[step], (size_t)vocabulary * sizeof(float)) != 0)
+                fail_msg("round %u: step %d has other bits: %s", round, step,
+                         rig_explain(tlm_context_session(context)));
+        tlm_context_destroy(context);
+        tn_model_close(model);
+        tn_runtime_destroy(runtime);
+    }
+}
+
+// Blocks are layers, and what comes after the last is one more: of four blocks five.
+static void the_output_is_one_more_layer(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\"}]", NULL);
+    tn_model *model = open_model();
+    for (uint32_t count = 0; count <= 6; count++) {
+        tn_placement asked = { .size = sizeof asked,
+                               .layer_rule = TN_LAYERS_COUNT,
+                               .gpu_layers = count };
+        tlm_context *context = NULL;
+        tn_error err = { 0 };
+        assert_int_equal(
+            make_placed(runtime, model, CONTEXT, both, &asked, NULL, 0, &context, &err), TN_OK);
+        tlm_context_info info = { .size = sizeof info };
+        tlm_context_describe(context, &info);
+        tn_device_memory memory = { .size = sizeof memory };
+        assert_int_equal(tn_session_device_memory(tlm_context_session(context), 0, &memory, &err),
+                         TN_OK);
+        tn_memory_report report = rig_memory(tlm_context_session(context));
+        uint32_t blocks = count == 0 ? 0 : count - 1 < info.layers ? count - 1 : info.layers;
+        assert_int_equal(memory.state_bytes, report.state_bytes / info.layers * blocks);
+        assert_int_equal(memory.weight_copied_bytes > 0, count > 0);
+        tlm_context_destroy(context);
+    }
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+}
+
+static void the_context_that_is_said_to_fit_fits(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "a", NULL };
+    static const struct {
+        uint32_t kib, asked, coarse;
+    } cases[] = { { 4500, 256, 64 }, { 4200, 256, 1 }, { 4200, 60, 1 }, { 1000, 60, 0 } };
+    tn_model *model = open_model();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char devices[80];
+        snprintf(devices, sizeof devices, "[{\"name\":\"a\",\"memory_bytes\":%u}]",
+                 cases[i].kib << 10);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tlm_context *context = NULL;
+        tn_error err = { 0 };
+        assert_int_equal(
+            make_placed(runtime, model, cases[i].asked, names, NULL, NULL, 0, &context, &err),
+            TN_E_DEVICE_MEMORY);
+        const char *told = strstr(err.text, "a context of ");
+        assert_int_equal(told != NULL, cases[i].coarse != 0);
+        if (!told) {
+            assert_non_null(strstr(err.text, "no context would fit"));
+        } else {
+            uint32_t tokens = (uint32_t)strtoul(told + strlen("a context of "), NULL, 10);
+            if (tokens % cases[i].coarse || tokens == 0)
+                fail_msg("%s", err.text);
+            assert_int_equal(
+                make_placed(runtime, model, tokens, names, NULL, NULL, 0, &context, &err), TN_OK);
+            tlm_context_destroy(context);
+            context = NULL;
+            assert_int_equal(make_placed(runtime, model, tokens + cases[i].coarse, names, NULL,
+                                         NULL, 0, &context, &err),
+                             TN_E_DEVICE_MEMORY);
+        }
+        assert_null(context);
+        tn_runtime_destroy(runtime);
+    }
+    tn_model_close(model);
+}
+
+static void overrides_are_patterns_over_the_names_of_tensors(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\"}]", NULL);
+    tn_device *a = rig_device(runtime, "a"), *cpu = rig_device(runtime, "cpu0");
+    tn_model *model = open_model();
+    const struct {
+        tlm_override overrides[2];
+        uint32_t count;
+        const char *error, *warning;
+        int on_a;   // whether weights are
+    } cases[] = {
+        { { { ".", cpu } }, 1, NULL, "", 0 },
+        { { { ".", a }, { ".", cpu } }, 2, NULL, "", 1 },   // the first that matches
+        { { { "^blk.0.ffn_up.weight$", cpu }, { "zebra", a } }, 2, NULL, "'zebra'", 1 },
+        { { { "ffn(", cpu } }, 1, "override 'ffn(' at character 4", NULL, 0 },
+        { { { NULL, cpu } }, 1, "override 0 has no pattern", NULL, 0 },
+        { { { "ffn", NULL } }, 1, "override 0 has no device", NULL, 0 },
+        { { { "(*LIMIT_MATCH=0).", a } }, 1, "cannot be matched", NULL, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tlm_context *context = NULL;
+        tn_error err = { 0 };
+        tn_status status = make_placed(runtime, model, CONTEXT, both, NULL, cases[i].overrides,
+                                       cases[i].count, &context, &err);
+        assert_int_equal(status, cases[i].error ? TN_E_ARG : TN_OK);
+        if (cases[i].error && !strstr(err.text, cases[i].error))
+            fail_msg("\"%s\" does not say \"%s\"", err.text, cases[i].error);
+        if (status != TN_OK)
+            continue;
+        const char *warning = tlm_context_warning(context);
+        if (*cases[i].warning ? !strstr(warning, cases[i].warning) : *warning)
+            fail_msg("case %zu: %s", i, warning);
+        tn_device_memory memory = { .size = sizeof memory };
+        assert_int_equal(tn_session_device_memory(tlm_context_session(context), 0, &memory, &err),
+                         TN_OK);
+        assert_int_equal(memory.weight_copied_bytes > 0, cases[i].on_a);
+        tlm_context_destroy(context);
+    }
+    assert_string_equal(tlm_context_warning(NULL), "");
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_model_has_the_same_bits_on_any_devices),
         cmocka_unit_test(memory_that_is_just_too_small_is_refused_with_the_numbers),
         cmocka_unit_test(work_takes_its_time_on_the_virtual_clock),
+        cmocka_unit_test(placed_anywhere_the_model_has_the_same_bits),
+        cmocka_unit_test(the_output_is_one_more_layer),
+        cmocka_unit_test(the_context_that_is_said_to_fit_fits),
+        cmocka_unit_test(overrides_are_patterns_over_the_names_of_tensors),
     };
     return cmocka_run_group_tests(tests, run_alone, NULL);
 }

@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# Where a model's layers go: the options of run, plan and perplexity, on simulated devices.
+bats_require_minimum_version 1.5.0
+load common
+
+# on DEVICES COMMAND…: the command, with these devices.
+on() {
+    local devices=$1
+    shift
+    tenon "$@" --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$devices"
+}
+
+two='[{"name":"a","host_visible":false},{"name":"b","host_visible":false}]'
+
+write() { on "$two" run austen "It is a truth" -n 12 --greedy --ctx 64 "$@"; }
+
+# gets LAYERS-OF-a LAYERS-OF-b LAYERS-OF-cpu0 OPTIONS…: as --explain tells, with the text of the CPU alone.
+gets() {
+    local want="$1 $2 $3" have= device
+    shift 3
+    [ -e cpu ] || tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    write --explain "$@" >text 2>explained
+    cmp cpu text
+    for device in a b cpu0; do
+        have+=" $(sed -n "s/^placement: $device gets \([0-9]*\) of 5 layers$/\1/p" explained)"
+    done
+    [ "${have// /}" = "${want//[ 0]/}" ] || { echo "$*: '$have' instead of '$want'" >&2; cat explained >&2; return 1; }
+}
+
+@test "layers go where the options say, and the text stays the same" {
+    gets 5 0 0 --split-mode none
+    gets 0 5 0 --split-mode none --main-device b
+    gets 0 5 0 -mg b
+    gets 2 0 3 -sm none -ngl 2
+    gets 0 0 5 --gpu-layers 0
+    gets 2 3 0 --tensor-split 0.5,1.0
+    gets 3 2 0 -ts 3,1 -sm layer
+    gets 0 3 2 -ts 0/1 -ngl 3
+    gets 5 0 0 -sm none -ngl all
+    gets 5 0 0 -sm none -ngl 99
+    gets 5 0 0 -sm none -ngl auto
+}
+
+@test "tensors and the KV cache go where they are told" {
+    gets 5 0 0 -sm none --override-tensor 'ffn_(up|gate)=cpu' --override-tensor 'attn_q=b'
+    grep -q 'segment 0 on' explained
+    grep -q '^b: needs' explained && grep -q '^cpu0: needs' explained
+    gets 5 0 0 -sm none --kv-device cpu
+    grep -q '^cpu0: needs .* 131072 for states' explained
+    gets 5 0 0 -sm none --kv-device b
+    grep -q '^b: needs .* 131072 for states' explained
+}
+
+@test "an override that matches nothing is a warning" {
+    write -ot 'zebra=a' >text 2>told
+    [ "$(cat told)" = "tenon: warning: austen: no tensor of the model has a name that is matched by 'zebra'" ]
+}
+
+@test "what does not fit becomes fewer layers, and a line says so" {
+    local small='[{"name":"a","memory_bytes":4000000,"host_visible":false}]'
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 -ngl all >text 2>told
+    cmp cpu text
+    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU"$ ]]
+    on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
+    cmp cpu text
+    [ ! -s told ]
+    fails_with 5 " would fit" on "$small" run austen a -n 1 --device a
+}
+
+@test "plan and perplexity take the same options" {
+    on "$two" plan austen --ctx 64 -sm layer -ts 1,1 --json >out
+    output=$(cat out)
+    [ "$(json 'sum(d["weight_copied_bytes"] > 0 for d in o["devices"])')" = 2 ]
+    on "$two" plan austen --ctx 64 -ngl 0 --json >out
+    output=$(cat out)
+    [ "$(json 'sum(d["weight_copied_bytes"] > 0 for d in o["devices"])')" = 0 ]
+    echo "It is a truth universally acknowledged" >words
+    tenon perplexity austen words --json >alone
+    on "$two" perplexity austen words --json -sm layer -ts 2,1 -ot ffn=cpu0 >split
+    cmp alone split
+    fails_with 2 "--gpu-layers is of a model" tenon plan --intervals words -ngl 3
+}
+
+@test "what cannot be is one line, with its exit code" {
+    fails_with 2 "a whole number from 0, auto or all is expected" write -ngl few
+    fails_with 2 "a whole number from 0, auto or all is expected" write -ngl -1
+    fails_with 2 "--split-mode is none, layer, row or tensor, not 'column'" write -sm column
+    fails_with 2 "--tensor-split '1,x'" write -ts 1,x
+    fails_with 2 "--tensor-split ''" write -ts ''
+    fails_with 2 "3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
+    fails_with 2 "all shares are 0" write -ts 0,0
+    fails_with 2 "shares are of the split modes" write -ts 1,1 -sm none
+    fails_with 3 "there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
+    fails_with 3 "there is no device 'zz'" write --kv-device zz
+    fails_with 3 "there is no device 'zz'" write -ot ffn=zz
+    fails_with 2 "REGEX=DEVICE is expected" write -ot ffn
+    fails_with 2 "REGEX=DEVICE is expected" write -ot =a
+    fails_with 2 "override 'ffn(' at character 4" write -ot 'ffn(=a'
+    fails_with 2 "cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0
+    fails_with 2 "there is no CPU beside them" write --device a,b -ngl 2
+    fails_with 3 "a: this device has no matmul" on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 -ot ffn=a
+}
