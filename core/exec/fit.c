@@ -519,7 +519,7 @@ tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_er
     return status;
 }
 
-// ----------------------------------------------------------------------------------------- in words
+// ---------------------------------------------------------------------------------------- in words
 
 void tni_fit_explain(const tn_session *session, const tn_sink *sink)
 {

@@ -108,8 +108,9 @@ typedef struct tni_kept_bytes {
 typedef struct tni_keeping {
     const uint64_t *mapped;   // by storage of the given graph: places that use a constant where it
     uint32_t mapped_count;    // lies and keep nothing of it, a bit each; NULL = none does
-    const uint64_t *alignments;    // by device: buffers are whole multiples of it; NULL = 1
-    const uint64_t *largest;       // by device: the most bytes of one buffer or binding; NULL = no limit
+    const uint64_t *alignments;   // by device: buffers are whole multiples of it; NULL = 1
+    const uint64_t
+        *largest;   // by device: the most bytes of one buffer or binding; NULL = no limit
     const tni_kept_bytes *there;   // kept already and not counted again; as tni_kept_bytes_sort
     uint32_t there_count;          // leaves them
 } tni_keeping;

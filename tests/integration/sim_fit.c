@@ -213,7 +213,7 @@ static void a_graph_that_is_added_follows_the_placement(void **state)
     assert_string_equal(rig_log(), "");
 }
 
-// ---------------------------------------------------------------------------------------------- fit
+// --------------------------------------------------------------------------------------------- fit
 
 // A device whose memory holds a part of the weights gets a part of the work, whatever its size.
 static void what_does_not_fit_goes_elsewhere(void **state)

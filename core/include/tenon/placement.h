@@ -2,10 +2,10 @@
 //
 // A layer is what tn_graph_mark says; the last one marked (of a language model: the output norm and
 // matrix) counts as one more. Layers are divided over the session's devices that are no CPUs, in
-// their order, or over all of them where all are CPUs. What is said of layers is a wish: a node goes
-// elsewhere where its device does not take it, or holds no buffer as large. A pin and kv_device are
-// orders: a node that cannot be there is an error. Results do not depend on any of it, but for what
-// devices of different types make of the same numbers.
+// their order, or over all of them where all are CPUs. What is said of layers is a wish: a node
+// goes elsewhere where its device does not take it, or holds no buffer as large. A pin and
+// kv_device are orders: a node that cannot be there is an error. Results do not depend on any of
+// it, but for what devices of different types make of the same numbers.
 //
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
 // the memory that is free on each device and the host. With one: what it says, as far as it fits;

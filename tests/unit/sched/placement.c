@@ -471,7 +471,7 @@ static void weights_that_are_there_take_nothing(void **state)
     }
 }
 
-// ---------------------------------------------------------------------------------------- at random
+// --------------------------------------------------------------------------------------- at random
 
 // Of ops that are no composites.
 static void make_random_graph(void)
