@@ -161,6 +161,19 @@ tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, t
     return TN_OK;
 }
 
+tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    tn_status status = TN_OK;
+    memset(fit->program_bytes, 0, session->lane_count * sizeof *fit->program_bytes);
+    fit->kept_count = 0;
+    add_up(session);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        if (session->graphs[g] != without)
+            status = tni_fit_note_kept(session, session->graphs[g], err);
+    return status;
+}
+
 // The places that keep a constant as it is.
 static uint64_t places_of(const tni_fit *fit, uint32_t lane_count, const void *data)
 {
@@ -477,20 +490,25 @@ static tn_status fit_layers_beside(tn_session *session, tn_status rounds, tn_err
     tn_status status = costs ? find_layers(session, err)
                              : tni_fail_memory(err, "a session",
                                                session->graph_count * sizeof *costs);
-    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
-        costs[g] = session->graphs[g]->schedule.cost_ns;
     if (status != TN_OK)
         return status;
-    session->fit.asked_layers = session->layers.count;
-    session->placement.layer_rule = TN_LAYERS_ALL;
-    status = fit_fewer(session, err);
-    session->placement.layer_rule = TN_LAYERS_AUTO;
-    if (status == TN_OK && (rounds != TN_OK || compare_costs(session, costs) < 0)) {
-        tell_fewer(session);
-        return TN_OK;
+    bool is_one_cpu = false, is_one_more = false;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        bool is_cpu = session->devices[i]->info.kind == TNP_KIND_CPU;
+        is_one_cpu |= is_cpu;
+        is_one_more |= !is_cpu;
     }
-    session->layers.count = session->layers.offloaded = 0;   // nothing is wished
-    session->fit.asked_layers = 0;
+    if (session->layers.count == 0 || !is_one_cpu || !is_one_more)
+        return rounds;
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        costs[g] = session->graphs[g]->schedule.cost_ns;
+    session->fit.asked_layers = session->layers.count;
+    session->placement.layer_rule = TN_LAYERS_ALL;   // also for graphs that come later
+    status = fit_fewer(session, err);
+    if (status == TN_OK && (rounds != TN_OK || compare_costs(session, costs) < 0))
+        return TN_OK;
+    session->placement.layer_rule = TN_LAYERS_AUTO;
+    session->layers.count = session->layers.offloaded = session->fit.asked_layers = 0;
     if ((status != TN_OK && status != TN_E_DEVICE_MEMORY) || rounds != TN_OK)
         return status;
     return fit_in_rounds(session, err);

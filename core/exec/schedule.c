@@ -179,6 +179,8 @@ static uint64_t *take_limits(const tn_session *session, const tni_compiled *comp
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tn_status status = tni_fit_begin_graph(session, compiled, err);
+    if (status == TN_OK && session->is_reserved)
+        status = tni_fit_count_again(session, compiled, err);
     if (status == TN_OK && session->fit.is_short)
         status = tni_fit_follow_weights(session, compiled, err);
     if (status != TN_OK)

@@ -8,7 +8,8 @@
 #include "base/options.h"
 #include "exec/exec_internal.h"
 
-enum { MOST_TRIES = 40 };   // to load, after a device had less memory than it said
+// To load, after a device had less memory than it said: a little less at first, then half.
+enum { MOST_TRIES = 12, SMALL_STEPS = 4 };
 
 // ----------------------------------------------------------------------------------------- devices
 
@@ -202,12 +203,13 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
 
 // An allocation failed although it was to fit: the next time this device gets less. false: it gets
 // nothing as it is.
-static bool give_less(const tn_session *session, uint64_t *most_bytes)
+static bool give_less(const tn_session *session, uint32_t try, uint64_t *most_bytes)
 {
     uint32_t place = session->fit.full_place;
     if (place == TNP_NONE || session->lane_count == 1 || session->fit.needed[place] == 0)
         return false;
-    most_bytes[place] = session->fit.needed[place] - session->fit.needed[place] / 8 - 1;
+    uint64_t needed = session->fit.needed[place];
+    most_bytes[place] = needed - needed / (try < SMALL_STEPS ? 8 : 2) - 1;
     return true;
 }
 
@@ -233,7 +235,7 @@ static tn_status create(tn_runtime *runtime, const tn_graph *const *graphs, uint
         if (try == 0 || is_planned)
             first = last;
         bool again = is_planned && status == TN_E_DEVICE_MEMORY && try < MOST_TRIES &&
-                     give_less(session, most_bytes);
+                     give_less(session, try, most_bytes);
         if (again)
             tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING,
                          "out of memory while loading, less is placed there: %s", last.text);

@@ -213,7 +213,7 @@ PY
     fails_with 2 "there is no option '--temperature'; did you mean '--temp'?" tenon run austen a --temperature 1
     fails_with 2 "there is no option '--ctx-size'; did you mean '--ctx'?" tenon run austen a --ctx-size 12
     fails_with 2 "there is no option '--max'; did you mean '--max-tokens'?" tenon run austen a --max 5
-    fails_with 2 "-n 'gl': a whole number" tenon run austen a -ngl 99
+    fails_with 2 "-n 'gx': a whole number" tenon run austen a -ngx 99
     fails_with 2 "there is no option '- hello', see tenon run --help; put -- before text that begins with -" tenon run austen "- hello"
     fails_with 2 "there is no option '-hello'" tenon tokenize austen -hello
     run --separate-stderr tenon tokenize austen -- "- a"

@@ -296,6 +296,33 @@ static void other_sessions_are_seen(void **state)
     tn_runtime_destroy(runtime);
 }
 
+// Without a CPU nothing is offered to one.
+static void two_devices_without_a_cpu_share_or_are_told(void **state)
+{
+    (void)state;
+    tn_graph *graph = make_layers(1, false);
+    const int64_t tokens = 1;
+    for (int fits = 0; fits < 2; fits++) {
+        tn_runtime *runtime = rig_simulated(fits ? "[{\"name\":\"a\",\"memory_bytes\":90000},{"
+                                                   "\"name\":\"b\",\"memory_bytes\":90000}]"
+                                                 : "[{\"name\":\"a\",\"memory_bytes\":40000},{"
+                                                   "\"name\":\"b\",\"memory_bytes\":50000}]",
+                                            NULL);
+        tn_session *session = NULL;
+        tn_error err = { 0 };
+        tn_status status = make(runtime, &graph, 1, (const char *[]){ "a", "b", NULL }, NULL,
+                                &session, &err);
+        if (status != (fits ? TN_OK : TN_E_DEVICE_MEMORY) ||
+            (!fits && !strstr(err.text, "bytes are needed")))
+            fail_msg("%s", err.text);
+        if (session)
+            compare(runtime, session, &graph, &tokens, 1);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+    }
+    tn_graph_destroy(graph);
+}
+
 // Each value is smaller than the largest buffer, the total is more than there is (case 10), and
 // there is nowhere else to go: needed and free bytes. It is known before anything is allocated.
 static void what_fits_nowhere_is_told_before_it_is_tried(void **state)
@@ -585,6 +612,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_goes_elsewhere),
         cmocka_unit_test(graphs_agree_where_a_weight_is),
         cmocka_unit_test(other_sessions_are_seen),
+        cmocka_unit_test(two_devices_without_a_cpu_share_or_are_told),
         cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
         cmocka_unit_test(what_is_larger_than_a_buffer_goes_elsewhere_or_is_named),
         cmocka_unit_test(more_layers_than_fit_become_fewer_and_that_is_told),

@@ -56,7 +56,7 @@ static void layers_are_divided_by_bytes(void **state)
     };
     for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
         uint32_t ends[3] = { 0 };
-        assert_true(tni_divide(cases[i].bytes, cases[i].count, cases[i].shares, cases[i].devices,
+        assert_true(tni_apportion(cases[i].bytes, cases[i].count, cases[i].shares, cases[i].devices,
                                &r.arena, ends));
         if (memcmp(ends, cases[i].ends, cases[i].devices * sizeof *ends) != 0)
             fail_msg("%s: ends %u %u %u", cases[i].says, ends[0], ends[1], ends[2]);
@@ -100,7 +100,7 @@ static void no_other_cut_comes_nearer_to_the_shares(void **state)
             sum += shares[d] = 1 + draw(5);
         for (uint32_t d = 0; d < devices; d++)
             quotas[d] = total * shares[d] / sum;
-        assert_true(tni_divide(bytes, count, shares, devices, &r.arena, ends));
+        assert_true(tni_apportion(bytes, count, shares, devices, &r.arena, ends));
         for (uint32_t d = 0, i = 0; d < devices; d++) {
             double off = -quotas[d];
             assert_in_range(ends[d], i, count);
