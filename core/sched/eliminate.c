@@ -199,6 +199,8 @@ static void read_pair(const eliminator *e, uint32_t f, uint32_t u, uint32_t v, d
 {
     uint32_t rows = tni_label_count(&e->network, u), columns = tni_label_count(&e->network, v);
     const uint32_t *scope = scope_of(e, f);
+    if (rows == 0 || columns == 0)   // a node that nothing may take
+        return;
     if (e->factors[f].table == NO_TABLE && u < v) {
         tni_network_pairs(&e->network, u, v, columns, 1, out);
     } else if (e->factors[f].table == NO_TABLE) {
