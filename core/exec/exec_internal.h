@@ -306,6 +306,8 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
 // What the schedule of a graph keeps is from now on kept.
 tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
+// What weights and states leave of a lane's memory for the arena; UINT64_MAX = not known.
+uint64_t tni_fit_room(const tn_session *session, uint32_t place);
 // Of all graphs but one: some were dropped since.
 tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);

@@ -294,6 +294,17 @@ static uint64_t arena_bytes(const tn_session *session, uint32_t place)
     return bytes % alignment ? bytes + alignment - bytes % alignment : bytes;
 }
 
+uint64_t tni_fit_room(const tn_session *session, uint32_t place)
+{
+    const tni_fit *fit = &session->fit;
+    uint64_t taken = fit->weights[place] + fit->program_bytes[place];
+    if (fit->free_bytes[place] == UINT64_MAX)
+        return UINT64_MAX;
+    if (!tni_add_u64(taken, state_bytes(session, place), &taken) || taken > fit->free_bytes[place])
+        return 0;
+    return fit->free_bytes[place] - taken;
+}
+
 // Before anything is allocated: what is needed against what is free, so that a machine which
 // promises more than it has does not find out later.
 static tn_status check_memory(tn_session *session, tn_error *err)
