@@ -96,6 +96,7 @@ typedef struct tni_resident {
     uint32_t layout;    // 0 = as the application has them; else a pack
     const void *data;   // of the application: tells constants apart, with bytes
     uint64_t bytes;     // of data, or of the pack
+    uint64_t run_bytes, run_stride;   // of a part, as in tni_value
     tn_dtype dtype;     // of the value that a pack was made of, as are dims and strides
     int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     tnp_buffer *buffer;   // NULL: this entry is free

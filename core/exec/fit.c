@@ -72,8 +72,9 @@ static void find_mapped(const tn_session *session, uint32_t place, const tn_grap
         for (uint32_t s = 0; s < graph->storage_count; s++) {
             const tni_value *owner = &graph->values[graph->storages[s].owner];
             uintptr_t address = (uintptr_t)owner->data;
-            if (owner->source == TNI_WEIGHT && address % info.alignment_bytes == 0 &&
-                address % alignment == 0 && graph->storages[s].bytes % alignment == 0)
+            if (owner->source == TNI_WEIGHT && owner->run_bytes == 0 &&
+                address % info.alignment_bytes == 0 && address % alignment == 0 &&
+                graph->storages[s].bytes % alignment == 0)
                 mapped[s] |= UINT64_C(1) << place;
         }
     }

@@ -87,6 +87,27 @@ static tn_status make_slice(making *m, tn_error *err)
     return status;
 }
 
+// What compile reads of weights lies together.
+static tn_status gather_baked(const making *m, tn_error *err)
+{
+    for (uint32_t u = 0; u < m->segment->unit_count; u++)
+        for (uint32_t p = 0; p < m->units[u]->pack_count; p++) {
+            const tnp_pack *pack = m->units[u]->packs[p];
+            uint32_t s = m->slice.slice.values[pack->value]->storage;
+            tnp_storage *storage = (tnp_storage *)m->slice.slice.storages[s];
+            if (!(pack->flags & TNP_PACK_BAKED) || storage->data || storage->bytes == 0)
+                continue;
+            const tn_graph *graph = m->compiled->graph;
+            void *data = tni_arena_take(m->scratch, storage->bytes);
+            if (!data)
+                return tni_fail_memory(err, "a weight that is kept in a program", storage->bytes);
+            tni_weight_gather(&graph->values[graph->storages[m->slice.graph_storage[s]].owner], 0,
+                              storage->bytes, data);
+            storage->data = data;
+        }
+    return TN_OK;
+}
+
 static tn_status compile(const making *m, tni_program *program, tn_error *err)
 {
     tnp_error plugin_error = tni_plugin_error();
@@ -284,6 +305,8 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
                      .scratch = &scratch };
         program->place = segment->place;
         status = make_slice(&m, err);
+        if (status == TN_OK)
+            status = gather_baked(&m, err);
         if (status == TN_OK)
             status = compile(&m, program, err);
         if (status == TN_OK)

@@ -12,6 +12,7 @@ typedef struct source {
     tnp_buffer *buffer;
     uint64_t offset;             // in the buffer
     const unsigned char *host;   // NULL = only by a copy
+    const tni_value *weight;     // read from there; NULL = it is none
 } source;
 
 static source find_source(const tn_session *session, const tni_compiled *compiled, uint32_t storage)
@@ -20,16 +21,16 @@ static source find_source(const tn_session *session, const tni_compiled *compile
     if (owner->source == TNI_INPUT)
         return (source){ .host = compiled->staging[storage] };
     if (owner->source == TNI_WEIGHT)
-        return (source){ .host = owner->data };
+        return (source){ .weight = owner };
     if (owner->source == TNI_STATE) {
         const tni_state *state = &session->states[compiled->state_of[storage]];
-        return (source){ &session->lanes[state->place], state->buffer, 0, state->map };
+        return (source){ &session->lanes[state->place], state->buffer, 0, state->map, NULL };
     }
     uint32_t place = compiled->schedule.places[owner->node];
     uint64_t offset = compiled->offsets[place][storage];
     const tni_chunk *chunk = tni_lane_chunk(&session->lanes[place], &offset);
     return (source){ &session->lanes[place], chunk->buffer, offset,
-                     chunk->map ? (const unsigned char *)chunk->map + offset : NULL };
+                     chunk->map ? (const unsigned char *)chunk->map + offset : NULL, NULL };
 }
 
 // The longest run of the value's bytes from `dim` 0 up that is contiguous; *out_dims: how many dims
@@ -68,7 +69,9 @@ static tn_status gather(const source *from, const tni_value *value, unsigned cha
                          .to_host = to,
                          .bytes = piece,
                          .rows = 1 };
-        if (from->host)
+        if (from->weight)
+            tni_weight_gather(from->weight, offset, piece, to);
+        else if (from->host)
             memcpy(to, from->host + offset, piece);
         else
             status = tni_lane_copy(from->lane, &out, err);

@@ -10,16 +10,15 @@
 #include "exec/exec_internal.h"
 
 // The same bytes may be two constants: a pack is also told by what the value makes of them.
-static tni_resident *find_resident(tn_session *session, uint32_t place, const void *data,
-                                   uint64_t bytes, uint32_t layout, const tni_value *packed)
+static tni_resident *find_resident(tn_session *session, const tni_resident *wanted)
 {
     for (uint32_t i = 0; i < session->resident_count; i++) {
         tni_resident *r = &session->residents[i];
-        bool is_same_view = !packed || (r->dtype == packed->dtype &&
-                                        !memcmp(r->dims, packed->dims, sizeof r->dims) &&
-                                        !memcmp(r->strides, packed->strides, sizeof r->strides));
-        if (r->buffer && r->place == place && r->data == data && r->bytes == bytes &&
-            r->layout == layout && is_same_view)
+        if (r->buffer && r->place == wanted->place && r->data == wanted->data &&
+            r->bytes == wanted->bytes && r->run_bytes == wanted->run_bytes &&
+            r->run_stride == wanted->run_stride && r->layout == wanted->layout &&
+            r->dtype == wanted->dtype && !memcmp(r->dims, wanted->dims, sizeof r->dims) &&
+            !memcmp(r->strides, wanted->strides, sizeof r->strides))
             return r;
     }
     return NULL;
@@ -104,22 +103,27 @@ static bool try_import(tni_lane *lane, const void *data, uint64_t bytes, tnp_buf
     return false;
 }
 
-static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const char *name,
+static tn_status copy_in(tni_lane *lane, const tni_value *value, uint64_t bytes,
                          tnp_buffer **out_buffer, tn_error *err)
 {
     void *map;
     char what[200];
-    tni_format_text(what, sizeof what, "weight '%s'", name);
+    tni_format_text(what, sizeof what, "weight '%s'", value->name);
     tn_status status = tni_lane_allocate(lane, bytes, what, out_buffer, &map, err);
     if (status != TN_OK)
         return status;
     if (map) {
-        memcpy(map, data, bytes);
+        tni_weight_gather(value, 0, bytes, map);
         return TN_OK;
     }
-    tnp_copy copy = {
-        .size = sizeof copy, .to_buffer = *out_buffer, .from_host = data, .bytes = bytes, .rows = 1
-    };
+    uint64_t run = value->run_bytes ? value->run_bytes : bytes;
+    tnp_copy copy = { .size = sizeof copy,
+                      .to_buffer = *out_buffer,
+                      .from_host = value->data,
+                      .bytes = run,
+                      .rows = bytes / run,
+                      .from_pitch = value->run_stride,
+                      .to_pitch = run };
     status = tni_lane_copy(lane, &copy, err);
     if (status != TN_OK) {
         lane->table->buffer_free(*out_buffer);
@@ -128,16 +132,15 @@ static tn_status copy_in(tni_lane *lane, const void *data, uint64_t bytes, const
     return status;
 }
 
-static tn_status make_resident(tn_session *session, uint32_t place, const tni_value *value,
-                               uint64_t bytes, tni_resident **out_resident, tn_error *err)
+static tn_status make_resident(tn_session *session, const tni_value *value, tni_resident *made,
+                               tni_resident **out_resident, tn_error *err)
 {
-    tni_lane *lane = &session->lanes[place];
-    tni_resident made = { .place = place, .data = value->data, .bytes = bytes };
-    made.is_mapped = try_import(lane, value->data, bytes, &made.buffer);
-    tn_status status = made.is_mapped
-                           ? TN_OK
-                           : copy_in(lane, value->data, bytes, value->name, &made.buffer, err);
-    return status == TN_OK ? keep_resident(session, &made, out_resident, err) : status;
+    tni_lane *lane = &session->lanes[made->place];
+    made->is_mapped = !value->run_bytes &&
+                      try_import(lane, value->data, made->bytes, &made->buffer);
+    tn_status status = made->is_mapped ? TN_OK
+                                       : copy_in(lane, value, made->bytes, &made->buffer, err);
+    return status == TN_OK ? keep_resident(session, made, out_resident, err) : status;
 }
 
 tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
@@ -145,11 +148,15 @@ tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint3
 {
     const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[graph->storages[storage].owner];
-    uint64_t bytes = graph->storages[storage].bytes;
+    tni_resident wanted = { .place = place,
+                            .data = value->data,
+                            .bytes = graph->storages[storage].bytes,
+                            .run_bytes = value->run_bytes,
+                            .run_stride = value->run_stride };
     tn_status status = make_room(session, compiled, err);
-    tni_resident *r = find_resident(session, place, value->data, bytes, 0, NULL);
+    tni_resident *r = find_resident(session, &wanted);
     if (status == TN_OK && !r)
-        status = make_resident(session, place, value, bytes, &r, err);
+        status = make_resident(session, value, &wanted, &r, err);
     if (status != TN_OK)
         return status;
     use(session, compiled, r);
@@ -221,29 +228,37 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name,
     return status;
 }
 
-static tn_status make_packed(tn_session *session, uint32_t place, const tni_value *value,
-                             const unsigned char *source, const tni_pack *pack,
-                             tni_resident **out_resident, tn_error *err)
+// A pack is made of bytes that lie together: what does not is gathered while it is made.
+static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
+                             const tni_pack *pack, tni_resident *made, tni_resident **out_resident,
+                             tn_error *err)
 {
+    const tn_graph *graph = compiled->graph;
+    const tni_value *value = &graph->values[pack->value];
+    const tni_storage *storage = &graph->storages[value->storage];
+    const tni_value *owner = &graph->values[storage->owner];
+    const tn_allocator *allocator = &session->arena.allocator;
     tnp_value described = {
         .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name
     };
-    tni_resident made = { .place = place,
-                          .layout = pack->layout,
-                          .data = source,
-                          .bytes = pack->bytes,
-                          .dtype = value->dtype };
     memcpy(described.dims, value->dims, sizeof described.dims);
     memcpy(described.strides, value->strides, sizeof described.strides);
-    memcpy(made.dims, value->dims, sizeof made.dims);
-    memcpy(made.strides, value->strides, sizeof made.strides);
-    packing p = { .lane = &session->lanes[place],
+    unsigned char *gathered = NULL;
+    if (owner->run_bytes) {
+        gathered = tni_alloc(allocator, storage->bytes);
+        if (!gathered)
+            return tni_fail_memory(err, value->name, storage->bytes);
+        tni_weight_gather(owner, 0, storage->bytes, gathered);
+    }
+    packing p = { .lane = &session->lanes[made->place],
                   .value = &described,
                   .pack = pack,
-                  .source = source,
+                  .source = (gathered ? gathered : (const unsigned char *)owner->data) +
+                            value->offset,
                   .groups = pack->bytes / pack->group_bytes };
-    tn_status status = pack_into(session, &p, value->name, &made.buffer, err);
-    return status == TN_OK ? keep_resident(session, &made, out_resident, err) : status;
+    tn_status status = pack_into(session, &p, value->name, &made->buffer, err);
+    tni_free(allocator, gathered);
+    return status == TN_OK ? keep_resident(session, made, out_resident, err) : status;
 }
 
 tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
@@ -251,13 +266,20 @@ tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_
 {
     const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[pack->value];
-    const unsigned char
-        *source = (const unsigned char *)graph->values[graph->storages[value->storage].owner].data +
-                  value->offset;
+    const tni_value *owner = &graph->values[graph->storages[value->storage].owner];
+    tni_resident wanted = { .place = place,
+                            .layout = pack->layout,
+                            .data = (const unsigned char *)owner->data + value->offset,
+                            .bytes = pack->bytes,
+                            .run_bytes = owner->run_bytes,
+                            .run_stride = owner->run_stride,
+                            .dtype = value->dtype };
+    memcpy(wanted.dims, value->dims, sizeof wanted.dims);
+    memcpy(wanted.strides, value->strides, sizeof wanted.strides);
     tn_status status = make_room(session, compiled, err);
-    tni_resident *r = find_resident(session, place, source, pack->bytes, pack->layout, value);
+    tni_resident *r = find_resident(session, &wanted);
     if (status == TN_OK && !r)
-        status = make_packed(session, place, value, source, pack, &r, err);
+        status = make_packed(session, compiled, pack, &wanted, &r, err);
     if (status != TN_OK)
         return status;
     use(session, compiled, r);

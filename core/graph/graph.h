@@ -38,6 +38,8 @@ typedef struct tni_value {
     tnp_op view_op;   // which view (VIEW)
     int64_t likely, at_most;   // of a length or position; 0 = unknown
     const void *data;          // bytes of a WEIGHT
+    uint64_t run_bytes, run_stride;   // these lie in runs of so many bytes, so far apart; 0 = in
+                                      // one piece
     const char *name;
 } tni_value;
 
@@ -125,6 +127,9 @@ tni_source tni_storage_source(const tn_graph *graph, uint32_t storage);
 
 bool tni_value_is_contiguous(const tni_value *value);
 int64_t tni_value_elements(const tni_value *value);
+
+// Bytes [from, from + bytes) of a WEIGHT, together, wherever the application has them.
+void tni_weight_gather(const tni_value *weight, uint64_t from, uint64_t bytes, void *to);
 
 // "F32 {576, 7}" into room bytes; answers text.
 char *tni_value_text(const tni_value *value, char *text, size_t room);

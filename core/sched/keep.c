@@ -14,6 +14,7 @@ int tni_kept_bytes_compare(const void *left, const void *right)
     const tni_kept_bytes *a = left, *b = right;
     int order = compare(a->place, b->place);
     order = order ? order : compare((uintptr_t)a->data, (uintptr_t)b->data);
+    order = order ? order : compare(a->run_bytes, b->run_bytes);
     order = order ? order : compare(a->layout, b->layout);
     order = order ? order : compare(a->group_rows, b->group_rows);
     return order ? order : compare(a->bytes, b->bytes);
@@ -53,25 +54,28 @@ uint32_t tni_claim_keeps(const tn_graph *graph, const tni_claim *claim, const tn
             if (tni_storage_source(graph, storage) != TNI_WEIGHT ||
                 tni_is_mapped(how, storage, claim->place))
                 continue;
+            const tni_value *owner = &graph->values[graph->storages[storage].owner];
             if (out)
-                out[found] = (tni_kept_bytes){
-                    .place = claim->place,
-                    .data = graph->values[graph->storages[storage].owner].data,
-                    .bytes = whole(how, claim->place, graph->storages[storage].bytes)
-                };
+                out[found] = (tni_kept_bytes){ .place = claim->place,
+                                               .data = owner->data,
+                                               .run_bytes = owner->run_bytes,
+                                               .bytes = whole(how, claim->place,
+                                                              graph->storages[storage].bytes) };
             found++;
         }
     }
     for (uint32_t p = 0; p < claim->pack_count; p++) {
         const tni_pack *pack = &claim->packs[p];
         const tni_value *value = &graph->values[pack->value];
-        const unsigned char *data = graph->values[graph->storages[value->storage].owner].data;
+        const tni_value *owner = &graph->values[graph->storages[value->storage].owner];
         if (pack->flags & TNP_PACK_BAKED)
             continue;
         if (out)
             out[found] = (tni_kept_bytes){ .place = claim->place,
                                            .layout = pack->layout,
-                                           .data = data + value->offset,
+                                           .data = (const unsigned char *)owner->data +
+                                                   value->offset,
+                                           .run_bytes = owner->run_bytes,
                                            .group_rows = pack->group_rows,
                                            .bytes = whole(how, claim->place, pack->bytes) };
         found++;

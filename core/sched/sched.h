@@ -99,8 +99,9 @@ void tni_answers_finish(tni_answers *answers);   // also of a zeroed struct
 // Bytes of a constant on a place; equal ones are kept once, whatever asks for them.
 typedef struct tni_kept_bytes {
     uint32_t place;
-    uint32_t layout;    // 0 = as the application has them; else a pack
-    const void *data;   // of the application
+    uint32_t layout;      // 0 = as the application has them; else a pack
+    const void *data;     // of the application
+    uint64_t run_bytes;   // of a part that lies in several runs; else 0
     uint64_t group_rows, bytes;
 } tni_kept_bytes;
 

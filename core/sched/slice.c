@@ -31,7 +31,9 @@ static void take_storage(builder *b, uint32_t storage)
     const tni_storage *from = &b->graph->storages[storage];
     const tni_value *owner = &b->graph->values[from->owner];
     tnp_storage *to = &b->storages[index];
-    *to = (tnp_storage){ .size = sizeof *to, .bytes = from->bytes, .data = owner->data };
+    *to = (tnp_storage){ .size = sizeof *to,
+                         .bytes = from->bytes,
+                         .data = owner->run_bytes ? NULL : owner->data };
     if (owner->source == TNI_WEIGHT)
         to->flags = TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS;
     else if (owner->source == TNI_STATE)

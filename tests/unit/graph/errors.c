@@ -27,6 +27,7 @@ static void the_first_error_wins_and_later_calls_answer_no_value(void **state)
         tn_graph_op(graph, 9999, NULL, &x, 1, NULL),
         tn_graph_input(graph, "z", TN_DTYPE_F32, 1, dims),
         tn_graph_weight(graph, "w", TN_DTYPE_F32, 1, dims, data, sizeof data),
+        tn_graph_weight_part(graph, x, 0, 0, 1),
         tn_graph_state(graph, "s", TN_DTYPE_F32, 1, dims),
         tn_graph_add(graph, x, x),
         tn_graph_mul(graph, x, x),
