@@ -89,9 +89,8 @@ tn_status tlm_build(const tlm_architecture *architecture, const tlm_variant *var
     tn_status status = tn_graph_create(allocator, &built.graph, err);
     if (status != TN_OK)
         return status;
-    tlm_builder b = { .variant = variant, .graph = built.graph };
+    tlm_builder b = { .variant = variant, .graph = built.graph, .part = TN_NO_PART };
     build_inputs(variant, &built, &b);
-    b.token_embd = tlm_build_weight(&b, TLM_TOKEN_EMBD, 0);
     b.rope_factors = tlm_build_weight(&b, TLM_ROPE_FREQS, 0);
     built.logits = architecture->build(&b);
     tn_graph_output(built.graph, "logits", built.logits);

@@ -10,15 +10,19 @@ enum { NAME_BYTES = 64 };
 
 void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part)
 {
+    b->part = part;
     tn_graph_mark(b->graph, layer, part);
 }
 
-// The name of a node that uses a weight: that of the weight without its ".weight".
+// The name of a node that uses a weight: that of the weight without its ".weight"; with the part
+// that it belongs to.
 static void name_node(const tlm_builder *b, tlm_slot slot, uint32_t layer, char to[NAME_BYTES])
 {
     const char *name = tlm_weights_at(b->variant->weights, slot, layer)->name;
     const char *end = name ? strstr(name, ".weight") : NULL;
-    snprintf(to, NAME_BYTES, "%.*s", end ? (int)(end - name) : 0, name ? name : "");
+    int length = snprintf(to, NAME_BYTES, "%.*s", end ? (int)(end - name) : 0, name ? name : "");
+    if (b->part != TN_NO_PART && length > 0 && length < NAME_BYTES)
+        snprintf(to + length, NAME_BYTES - (size_t)length, ".part%" PRIu32, b->part);
 }
 
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer)
@@ -29,19 +33,22 @@ tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer)
     return tn_graph_weight(b->graph, t->name, t->dtype, t->rank, t->dims, t->data, t->bytes);
 }
 
-tn_value tlm_build_embedding(tlm_builder *b)
+tn_value tlm_build_weight_part(tlm_builder *b, tlm_slot slot, uint32_t layer, uint32_t axis,
+                               tlm_range range)
 {
-    tn_value inputs[] = { b->token_embd, b->tokens };
-    float scale = b->variant->hparams->embedding_scale;
-    tn_value x = tn_graph_op(b->graph, TNP_OP_GET_ROWS, "token_embd", inputs, 2, NULL);
-    return scale < 1 || scale > 1 ? tn_graph_scale(b->graph, x, scale) : x;
+    const tn_model_tensor *t = tlm_weights_at(b->variant->weights, slot, layer);
+    tn_value weight = tlm_build_weight(b, slot, layer);
+    return range.count == t->dims[axis]
+               ? weight
+               : tn_graph_weight_part(b->graph, weight, axis, range.begin, range.count);
 }
 
-tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer)
+tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer, uint32_t axis,
+                          tlm_range range)
 {
     char name[NAME_BYTES];
     name_node(b, slot, layer, name);
-    tn_value inputs[] = { x, tlm_build_weight(b, slot, layer) };
+    tn_value inputs[] = { x, tlm_build_weight_part(b, slot, layer, axis, range) };
     return tn_graph_op(b->graph, TNP_OP_MATMUL, name, inputs, 2, NULL);
 }
 
@@ -54,102 +61,102 @@ tn_value tlm_build_rms_norm(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t 
     return tn_graph_op(b->graph, TNP_OP_RMS_NORM, name, inputs, 2, &attr);
 }
 
-static bool has(const tlm_builder *b, tlm_slot slot, uint32_t layer)
+bool tlm_build_has(const tlm_builder *b, tlm_slot slot, uint32_t layer)
 {
     return tlm_weights_at(b->variant->weights, slot, layer)->data;
+}
+
+tn_value tlm_build_join(tlm_builder *b, tnp_op op, const tn_value *parts, uint32_t count)
+{
+    tnp_axis_attr attr = { .size = sizeof attr, .axis = 0 };
+    tn_value joined = parts[0];
+    for (uint32_t i = 1; i < count; i++) {
+        tn_value inputs[] = { joined, parts[i] };
+        joined = tn_graph_op(b->graph, op, NULL, inputs, 2, op == TNP_OP_CONCAT ? &attr : NULL);
+    }
+    return joined;
+}
+
+// --------------------------------------------------------------------------------- weight x + bias
+
+static tlm_range all_rows(const tlm_builder *b, tlm_slot weight, uint32_t layer)
+{
+    return (tlm_range){ 0, tlm_weights_at(b->variant->weights, weight, layer)->dims[1] };
+}
+
+tn_value tlm_build_bias(tlm_builder *b, tn_value x, tlm_slot bias, uint32_t layer, tlm_range range)
+{
+    return tlm_build_has(b, bias, layer)
+               ? tn_graph_add(b->graph, x, tlm_build_weight_part(b, bias, layer, 0, range))
+               : x;
+}
+
+tn_value tlm_build_linear_rows(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
+                               uint32_t layer, tlm_range rows)
+{
+    x = tlm_build_matmul(b, x, weight, layer, 1, rows);
+    return tlm_build_bias(b, x, bias, layer, rows);
 }
 
 tn_value tlm_build_linear(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
                           uint32_t layer)
 {
-    x = tlm_build_matmul(b, x, weight, layer);
-    return has(b, bias, layer) ? tn_graph_add(b->graph, x, tlm_build_weight(b, bias, layer)) : x;
+    const tlm_split *split = b->variant->split;
+    tlm_range rows = all_rows(b, weight, layer);
+    if (!tlm_split_divides(split, layer))
+        return tlm_build_linear_rows(b, x, weight, bias, layer, rows);
+    tn_value made[TLM_MOST_PARTS];
+    uint32_t count = 0;
+    tlm_cut cut = tlm_split_rows(split, rows.count);
+    for (uint32_t p = 0; p < cut.parts; p++) {
+        rows = tlm_cut_range(&cut, p);
+        if (rows.count == 0)
+            continue;
+        tlm_build_mark(b, layer, p);
+        made[count++] = tlm_build_linear_rows(b, x, weight, bias, layer, rows);
+    }
+    tlm_build_mark(b, layer, TN_NO_PART);
+    return tlm_build_join(b, TNP_OP_CONCAT, made, count);
 }
 
-// x {D * heads, T} as {D, heads, T}, each head through its norm, where the model has one, and
-// turned by position.
-static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot norm,
-                            uint32_t layer)
+// ------------------------------------------------------------------------------------ feed-forward
+
+// gating(gate(x), up(x)) of some rows of both.
+static tn_value build_gated(tlm_builder *b, tn_value x, tnp_op gating, uint32_t layer,
+                            tlm_range rows)
 {
-    const tlm_hparams *p = b->variant->hparams;
-    bool is_local = p->is_local[layer];
-    int64_t dims[] = { p->head_dim, heads, b->variant->tokens };
-    tnp_rope_attr attr = {
-        .size = sizeof attr,
-        .layout = p->rope_layout,
-        .rot_dims = (uint32_t)p->rot_dims,
-        .base = is_local ? p->local_rope_base : p->rope_base,
-        .scale = is_local ? 1 : p->rope_scale,
-        .yarn_extrapolation = p->yarn_extrapolation,
-        .yarn_attention = p->yarn_attention,
-        .yarn_beta_fast = p->yarn_beta_fast,
-        .yarn_beta_slow = p->yarn_beta_slow,
-        .yarn_context = p->yarn_context,
+    tn_value inputs[] = {
+        tlm_build_linear_rows(b, x, TLM_FFN_GATE, TLM_FFN_GATE_BIAS, layer, rows),
+        tlm_build_linear_rows(b, x, TLM_FFN_UP, TLM_FFN_UP_BIAS, layer, rows),
     };
-    x = tn_graph_reshape(b->graph, x, 3, dims);
-    if (has(b, norm, layer))
-        x = tlm_build_rms_norm(b, x, norm, layer);
-    return tn_graph_rope(b->graph, x, b->position, b->rope_factors, &attr);
-}
-
-// Writes the rows of this run to a state of the layer, and gives all rows up to kv_len: {D, G, S}.
-static tn_value write_cache(tlm_builder *b, const char *letter, uint32_t layer, tn_value rows)
-{
-    const tlm_variant *v = b->variant;
-    const tlm_hparams *p = v->hparams;
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%s.%" PRIu32, letter, layer);
-    int64_t width = p->head_dim * p->kv_heads;
-    int64_t row_dims[] = { width, v->tokens };                         // {D * G, T}
-    int64_t state_dims[] = { width, v->capacity };                     // {D * G, S}
-    int64_t view_dims[] = { p->head_dim, p->kv_heads, v->capacity };   // {D, G, S}
-    tn_value state = tn_graph_state(b->graph, name, v->kv_type, 2, state_dims);
-    tn_value written = tn_graph_set_rows(
-        b->graph, state, tn_graph_reshape(b->graph, rows, 2, row_dims), b->position);
-    return tn_graph_limit(b->graph, tn_graph_reshape(b->graph, written, 3, view_dims), 2,
-                          b->kv_len);
-}
-
-// Writes k and v, {D, G, T} or {D * G, T}, to the layer's states and attends with q {D, H, T}; the
-// result is {D * H, T}.
-static tn_value attend(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, tn_value v)
-{
-    const tlm_hparams *p = b->variant->hparams;
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "blk.%" PRIu32 ".attn", layer);
-    tnp_attention_attr attr = {
-        .size = sizeof attr,
-        .flags = TNP_ATTENTION_CAUSAL,
-        .scale = p->attention_scale,
-        .window = p->is_local[layer] ? (uint32_t)p->window : 0,
-    };
-    tn_value keys = write_cache(b, "k", layer, k), values = write_cache(b, "v", layer, v);
-    tn_value inputs[] = { q, keys, values, b->position };
-    tn_value out = tn_graph_op(b->graph, TNP_OP_ATTENTION, name, inputs, 4, &attr);   // {D, H, T}
-    int64_t dims[] = { p->head_dim * p->heads, b->variant->tokens };
-    return tn_graph_reshape(b->graph, out, 2, dims);
-}
-
-tn_value tlm_build_attention(tlm_builder *b, tn_value x, uint32_t layer)
-{
-    const tlm_hparams *p = b->variant->hparams;
-    tn_value q = tlm_build_linear(b, x, TLM_ATTN_Q, TLM_ATTN_Q_BIAS, layer);   // {D * H, T}
-    tn_value k = tlm_build_linear(b, x, TLM_ATTN_K, TLM_ATTN_K_BIAS, layer);   // {D * G, T}
-    tn_value v = tlm_build_linear(b, x, TLM_ATTN_V, TLM_ATTN_V_BIAS, layer);   // {D * G, T}
-    q = build_heads(b, q, p->heads, TLM_ATTN_Q_NORM, layer);
-    k = build_heads(b, k, p->kv_heads, TLM_ATTN_K_NORM, layer);
-    return tlm_build_linear(b, attend(b, layer, q, k, v), TLM_ATTN_OUTPUT, TLM_ATTN_OUTPUT_BIAS,
-                            layer);
+    return tn_graph_op(b->graph, gating, NULL, inputs, 2, NULL);
 }
 
 tn_value tlm_build_feed_forward(tlm_builder *b, tn_value x, tnp_op gating, uint32_t layer)
 {
-    tn_value inputs[] = {
-        tlm_build_linear(b, x, TLM_FFN_GATE, TLM_FFN_GATE_BIAS, layer),
-        tlm_build_linear(b, x, TLM_FFN_UP, TLM_FFN_UP_BIAS, layer),
-    };
-    tn_value gated = tn_graph_op(b->graph, gating, NULL, inputs, 2, NULL);
-    return tlm_build_linear(b, gated, TLM_FFN_DOWN, TLM_FFN_DOWN_BIAS, layer);
+    const tlm_variant *v = b->variant;
+    if (!tlm_split_divides(v->split, layer)) {
+        x = build_gated(b, x, gating, layer, (tlm_range){ 0, v->hparams->feed_forward });
+        return tlm_build_linear(b, x, TLM_FFN_DOWN, TLM_FFN_DOWN_BIAS, layer);
+    }
+    tn_value made[TLM_MOST_PARTS];
+    uint32_t count = 0;
+    tlm_cut cut;
+    bool has_columns = tlm_split_feed_forward(v->split, v->hparams, v->weights, layer, &cut, NULL);
+    for (uint32_t p = 0; p < cut.parts; p++) {
+        tlm_range range = tlm_cut_range(&cut, p);
+        if (range.count == 0)
+            continue;
+        tlm_build_mark(b, layer, p);
+        tn_value gated = build_gated(b, x, gating, layer, range);
+        made[count++] = has_columns ? tlm_build_matmul(b, gated, TLM_FFN_DOWN, layer, 0, range)
+                                    : gated;
+    }
+    tlm_build_mark(b, layer, TN_NO_PART);
+    x = tlm_build_join(b, has_columns ? TNP_OP_ADD : TNP_OP_CONCAT, made, count);
+    return has_columns
+               ? tlm_build_bias(b, x, TLM_FFN_DOWN_BIAS, layer, all_rows(b, TLM_FFN_DOWN, layer))
+               : tlm_build_linear(b, x, TLM_FFN_DOWN, TLM_FFN_DOWN_BIAS, layer);
 }
 
 tn_value tlm_build_pre_norm(tlm_builder *b)
@@ -163,15 +170,4 @@ tn_value tlm_build_pre_norm(tlm_builder *b)
         x = tn_graph_add(b->graph, x, tlm_build_feed_forward(b, y, TNP_OP_SWIGLU, layer));
     }
     return tlm_build_logits(b, x);
-}
-
-tn_value tlm_build_logits(tlm_builder *b, tn_value x)
-{
-    tlm_build_mark(b, (uint32_t)b->variant->hparams->layers, TN_NO_PART);
-    x = tn_graph_get_rows(b->graph, x, b->output_rows);   // {E, R}
-    x = tlm_build_rms_norm(b, x, TLM_OUTPUT_NORM, 0);
-    if (has(b, TLM_OUTPUT, 0))
-        return tlm_build_matmul(b, x, TLM_OUTPUT, 0);
-    tn_value inputs[] = { x, b->token_embd };
-    return tn_graph_op(b->graph, TNP_OP_MATMUL, "output", inputs, 2, NULL);
 }

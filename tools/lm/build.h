@@ -8,12 +8,16 @@
 //   output_rows  {R}    the rows whose logits are wanted: R is 1, or T for all
 // States, of the KV cache's type, a row for each position:
 //   k.<layer>, v.<layer>  {D * G, capacity}
+//   k.<layer>.<part>, …   {D * its key heads, capacity}, where parts have heads of their own
 // Output:
 //   logits       {V, R} F32
+// Nodes are marked with their layer, L for what comes after the last, and with the part that they
+// belong to where the variant has a split (split.h); what divides a value among parts and puts it
+// together again belongs to no part. What looks up embeddings is of no layer, or of parts of L.
 #ifndef TLM_BUILD_H
 #define TLM_BUILD_H
 
-#include "weights.h"
+#include "split.h"
 
 // How a graph of an architecture is built: the model, and the variant wanted.
 typedef struct tlm_variant {
@@ -22,7 +26,8 @@ typedef struct tlm_variant {
     int64_t tokens;     // T
     int64_t capacity;   // of the KV cache, in tokens
     tn_dtype kv_type;
-    bool has_all_rows;   // R = T
+    bool has_all_rows;        // R = T
+    const tlm_split *split;   // outlives the graph; NULL = nothing is divided
 } tlm_variant;
 
 // A graph with its inputs and output.
@@ -36,26 +41,45 @@ typedef struct tlm_builder {
     const tlm_variant *variant;
     tn_graph *graph;
     tn_value tokens, position, kv_len, output_rows;   // as ops take them: limited by `rows`
-    tn_value token_embd, rope_factors;                // used more than once
+    tn_value rope_factors;                            // used more than once
+    uint32_t part;                                    // that nodes are marked with
+    bool has_table[TLM_MOST_PARTS];
+    tn_value table[TLM_MOST_PARTS];   // of embeddings, by part; where nothing is divided the first
 } tlm_builder;
 
 // Errors of all of these stick to the graph.
 
-// Where the nodes to come belong: a layer, or L for what comes after the last.
+// Where the nodes to come belong.
 void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part);
+
+bool tlm_build_has(const tlm_builder *b, tlm_slot slot, uint32_t layer);
 
 // The weight of a slot; TN_NO_VALUE when the model has none. layer: 0 where it is there once.
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer);
+// A part of one that is there, along an axis; the weight itself where that is all.
+tn_value tlm_build_weight_part(tlm_builder *b, tlm_slot slot, uint32_t layer, uint32_t axis,
+                               tlm_range range);
 
 // x {E, T}: the embeddings of the tokens, times their scale.
 tn_value tlm_build_embedding(tlm_builder *b);
 
-tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer);
+// By rows (axis 1) of a weight, or by columns (axis 0).
+tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer, uint32_t axis,
+                          tlm_range range);
 tn_value tlm_build_rms_norm(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer);
 
-// weight x + bias, without the bias where the model has none.
+// x + elements of a bias, or x where the model has none.
+tn_value tlm_build_bias(tlm_builder *b, tn_value x, tlm_slot bias, uint32_t layer, tlm_range range);
+// weight x + bias, of some rows.
+tn_value tlm_build_linear_rows(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
+                               uint32_t layer, tlm_range rows);
+// Of all rows; divided among the parts where there is a split.
 tn_value tlm_build_linear(tlm_builder *b, tn_value x, tlm_slot weight, tlm_slot bias,
                           uint32_t layer);
+
+// What parts made, one after the other: added up, or put together along dims[0] (TNP_OP_CONCAT).
+// The order is fixed, so the same bits come of it whatever the devices are.
+tn_value tlm_build_join(tlm_builder *b, tnp_op op, const tn_value *parts, uint32_t count);
 
 // x {E, T} to {E, T}: heads of queries and keys, through norms of their own where the model has
 // them, turned by position; attention to what the layer sees of the KV cache; the output matrix.

@@ -8,6 +8,7 @@
 #include "error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 // Batch sizes: one token for decoding, the others for prompts. A shorter rest runs in the next
@@ -67,6 +68,40 @@ static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_
     return TN_OK;
 }
 
+// What the placement divides, on the devices that the session will have.
+static tn_status find_split(tlm_context *c, const tn_runtime *runtime, const tlm_context_options *o,
+                            tn_error *err)
+{
+    uint32_t count = tn_runtime_device_count(runtime), used = 0;
+    tn_device *const *devices = o->devices;
+    tn_device **found = NULL;
+    if (o->device_count == 0) {
+        found = tlm_alloc(&c->allocator, count, sizeof(tn_device *));
+        if (!found)
+            return tlm_fail_memory(err, "a list of devices");
+        for (uint32_t i = 0; i < count; i++) {
+            tn_device_info info = { .size = sizeof info };
+            tn_device_describe(tn_runtime_device(runtime, i), &info);
+            if (info.kind != TN_KIND_SOFTWARE)
+                found[used++] = tn_runtime_device(runtime, i);
+        }
+        devices = found;
+    }
+    tlm_split_init(&c->split, &c->overrides.placement, devices, found ? used : o->device_count,
+                   &c->hparams);
+    if (found)
+        tlm_free(&c->allocator, found);
+    return TN_OK;
+}
+
+static void gather_warnings(tlm_context *c)
+{
+    char note[2 * TLM_NOTE_BYTES];
+    tlm_split_describe(&c->split, &c->hparams, &c->weights, note);
+    snprintf(c->warning, sizeof c->warning, "%s%s%s", c->overrides.warning,
+             *c->overrides.warning && *note ? "; " : "", note);
+}
+
 static tn_status build_variants(tlm_context *c, tn_error *err)
 {
     tn_status status = TN_OK;
@@ -82,6 +117,7 @@ static tn_status build_variants(tlm_context *c, tn_error *err)
             .capacity = c->capacity,
             .kv_type = c->kv_type,
             .has_all_rows = c->has_all_logits,
+            .split = &c->split,
         };
         status = tlm_build(c->architecture, &variant, &c->allocator, &c->built[i], err);
         c->variant_count += status == TN_OK;
@@ -211,6 +247,8 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
     if (status == TN_OK)
         status = tlm_overrides_take(&c->overrides, model, &given, &allocator, err);
     if (status == TN_OK)
+        status = find_split(c, runtime, &given, err);
+    if (status == TN_OK)
         status = build_variants(c, err);
     if (status == TN_OK)
         status = create_session(c, runtime, &given, err);
@@ -220,6 +258,7 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
         tlm_context_destroy(c);
         return status;
     }
+    gather_warnings(c);
     *out_context = c;
     return tlm_succeed(err);
 }
@@ -386,7 +425,7 @@ void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info
 
 const char *tlm_context_warning(const tlm_context *context)
 {
-    return context ? context->overrides.warning : "";
+    return context ? context->warning : "";
 }
 
 const tn_session *tlm_context_session(const tlm_context *context)

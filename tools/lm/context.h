@@ -14,6 +14,9 @@ struct tlm_context {
     tlm_hparams hparams;
     tlm_weights weights;
     tlm_overrides overrides;
+    tlm_split split;
+    char warning[TLM_WARNING_BYTES +
+                 2 * TLM_NOTE_BYTES];   // what the model has not, or does not allow
     tn_dtype kv_type;
     uint32_t capacity;      // of the KV cache, in tokens
     uint32_t batch_limit;   // the largest variant

@@ -82,7 +82,9 @@ static tn_status restore(tlm_context *c, const char *path, const tn_snapshot *sn
         status = tn_session_restore(c->session, snapshot, key, err);
     if (status == TN_E_GRAPH)
         return tlm_fail(err, status,
-                        "%s: is of another model, or of another size or type of KV cache", path);
+                        "%s: is of another model, or of another size or type of KV cache, or of "
+                        "one that is divided over devices otherwise",
+                        path);
     if (status != TN_OK) {
         c->is_broken |= status != TN_E_DATA;
         return status;

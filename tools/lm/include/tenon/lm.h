@@ -21,6 +21,7 @@
 #include <string.h>
 #include <tenon/device.h>
 #include <tenon/model.h>
+#include <tenon/placement.h>
 #include <tenon/session.h>
 #include <tenon/status.h>
 
@@ -246,7 +247,12 @@ typedef struct tlm_context_options {
     uint32_t batch_tokens;           // ids that go through the model at once; 0 = 512
     uint32_t reserved_2;             // 0
     // Layer n is block n of the model; the output norm and matrix are one more after the last. NULL
-    // = the fastest placement that fits.
+    // = the fastest placement that fits. With TN_SPLIT_ROW and TN_SPLIT_TENSOR the graphs divide
+    // each layer that is for the devices of the split; without shares by the memory of these.
+    //   row     each has rows of every matrix, and what they give is put together
+    //   tensor  each has heads of attention with their KV cache, and columns of the feed-forward,
+    //           and what they give is added up; tlm_context_warning tells where a model does not
+    //           allow it
     const tn_placement *placement;
     const tlm_override *overrides;   // the first that matches a name counts, before the placement's
     uint32_t override_count;         // pins
@@ -310,8 +316,8 @@ TN_NODISCARD TLM_API tn_status tlm_context_load(tlm_context *context, const char
 // Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_reset(tlm_context *context, tn_error *err);
 
-// One line on what the options named and the model has not; "" when there is nothing. Lent.
-// Since 0.1
+// One line on what the options named and the model has not, and on what of it cannot be divided as
+// they ask, with what is done instead; "" when there is nothing. Lent. Since 0.1
 TLM_API const char *tlm_context_warning(const tlm_context *context);
 
 // What a context is made of. Since 0.1
