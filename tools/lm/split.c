@@ -75,7 +75,7 @@ tlm_cut tlm_split_cut(const tlm_split *split, int64_t total, int64_t unit)
     for (uint32_t p = 0; p < split->parts; p++)
         sum += split->shares[p];
     for (uint32_t p = 0; p < split->parts; p++) {
-        double quota = (double)units * split->shares[p] / sum;
+        double quota = (double)units * (split->shares[p] / sum);   // no product overflows
         given[p] = (int64_t)quota < left ? (int64_t)quota : left;
         rest[p] = split->shares[p] > 0 ? quota - (double)given[p] : -1;
         left -= given[p];
@@ -172,17 +172,30 @@ bool tlm_split_feed_forward(const tlm_split *split, const tlm_hparams *p,
     return is_tensor;
 }
 
+// Parts that get some of a cut.
+static uint32_t count_used(const tlm_cut *cut)
+{
+    uint32_t used = 0;
+    for (uint32_t p = 0; p < cut->parts; p++)
+        used += tlm_cut_range(cut, p).count > 0;
+    return used;
+}
+
 void tlm_split_describe(const tlm_split *split, const tlm_hparams *p, const tlm_weights *weights,
                         char note[2 * TLM_NOTE_BYTES])
 {
-    char heads[TLM_NOTE_BYTES] = "", columns[TLM_NOTE_BYTES] = "";
-    uint32_t layers = 0;
+    char heads[TLM_NOTE_BYTES] = "",
+         columns[TLM_NOTE_BYTES] = "";   // of the first layer that fails
+    uint32_t layers = 0, wanted = 0, used = 0;
     note[0] = '\0';
+    for (uint32_t i = 0; i < split->parts; i++)
+        wanted += split->shares[i] > 0;
     for (uint32_t layer = split->first_layer; layer < (uint32_t)p->layers; layer++) {
         if (!tlm_split_divides(split, layer) || !split->has_heads)
             return;
-        tlm_cut cut;   // the first layer that fails tells for all
+        tlm_cut cut;
         bool has_heads = tlm_split_heads(split, p, weights, layer, &cut, *heads ? NULL : heads);
+        used = has_heads ? count_used(&cut) : used;
         bool has_columns = tlm_split_feed_forward(split, p, weights, layer, &cut,
                                                   *columns ? NULL : columns);
         layers += !has_heads || !has_columns;
@@ -192,4 +205,9 @@ void tlm_split_describe(const tlm_split *split, const tlm_hparams *p, const tlm_
                  "%.200s%s%.200s; rows of its matrices are divided instead, in %" PRIu32
                  " of %" PRId64 " layers",
                  heads, *heads && *columns ? "; " : "", columns, layers, p->layers);
+    else if (used && used < wanted)
+        snprintf(note, 2 * TLM_NOTE_BYTES,
+                 "the %" PRId64 " key heads of attention are on %" PRIu32 " of %" PRIu32
+                 " devices: their number and the shares give the others none",
+                 p->kv_heads, used, wanted);
 }
