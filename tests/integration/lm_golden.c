@@ -1,9 +1,10 @@
 // A whole model against its golden file: logits after each prompt, greedy steps, likelihood of a
 // passage.
-//   lm_golden MODEL GOLDEN TOLERANCE [THREADS]
+//   lm_golden MODEL GOLDEN TOLERANCE [THREADS [row|tensor DEVICES]]
 // TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV
 // cache in half precision; C as it comes, with 8-bit activations. A MODEL that is not there:
-// skipped. Plugins are found by TENON_PLUGIN_PATH.
+// skipped. Plugins are found by TENON_PLUGIN_PATH. With a split mode: divided over so many simulated
+// devices (at most 4), each of which gets twice as much as the next.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,9 +19,11 @@
 #include <tenon/lm.h>
 #include <unistd.h>
 
+enum { MOST_DEVICES = 4 };
+
 // Bounds in units of the logits' std, and nats for the NLL; 0 = none.
 typedef struct tolerance {
-    const char *name, *setting;
+    const char *name, *activations;
     tn_dtype kv_type;
     double top, mean_top;   // of a prompt's ten best logits; mean over the prompts of the largest
     double gap;   // of best minus second at a greedy step; a step may differ where it is below
@@ -29,14 +32,14 @@ typedef struct tolerance {
 } tolerance;
 
 static const tolerance tolerances[] = {
-    { "A", "plugin.cpu.activations=f32", TN_DTYPE_F32, 2e-4, 0, 2e-4, 2e-4, 1e-4, 1e-3, 0 },
-    { "B", "plugin.cpu.activations=f32", TN_DTYPE_F16, 0.02, 0, 0.02, 0.02, 1e-3, 0.03, 0 },
-    { "C", NULL, TN_DTYPE_F16, 0.5, 0.2, 0.2, 0, 0.02, 0, 0.2 },
+    { "A", "f32", TN_DTYPE_F32, 2e-4, 0, 2e-4, 2e-4, 1e-4, 1e-3, 0 },
+    { "B", "f32", TN_DTYPE_F16, 0.02, 0, 0.02, 0.02, 1e-3, 0.03, 0 },
+    { "C", "q8", TN_DTYPE_F16, 0.5, 0.2, 0.2, 0, 0.02, 0, 0.2 },
 };
 
 static const char *model_path, *golden_path;
 static const tolerance *allowed;
-static uint32_t threads;
+static uint32_t threads, split_mode, split_count;
 
 static json_t *golden;
 static tn_runtime *runtime;
@@ -56,11 +59,18 @@ static int open_all(void **state)
     golden = json_load_file(golden_path, 0, &error);
     if (!golden)
         fail_msg("%s: %s", golden_path, error.text);
+    char cpu[64], sim[64];
+    snprintf(cpu, sizeof cpu, "plugin.cpu.activations=%s", allowed->activations);
+    snprintf(sim, sizeof sim, "plugin.sim.activations=%s", allowed->activations);
+    const char *settings[] = { cpu, sim, "plugin.sim.devices=[{},{\"host_visible\":false},{},{}]" };
+    const char *plugins[] = { SIM_PLUGIN_PATH };
     tn_runtime_options options = {
         .size = sizeof options,
         .threads = threads,
-        .setting_count = allowed->setting ? 1 : 0,
-        .settings = &allowed->setting,
+        .plugin_path_count = split_count ? 1 : 0,
+        .plugin_paths = plugins,
+        .setting_count = split_count ? 3 : 1,
+        .settings = settings,
     };
     need(tn_runtime_create(&options, &runtime, &err), &err);
     need(tn_model_open(model_path, NULL, &model, &err), &err);
@@ -118,12 +128,30 @@ static uint32_t context_tokens(void)
 
 static tlm_context *create_context(uint32_t flags)
 {
+    static const double shares[MOST_DEVICES] = { 8, 4, 2, 1 };
+    tn_device *devices[MOST_DEVICES];
+    tn_placement placement = {
+        .size = sizeof placement,
+        .split_mode = split_mode,
+        .layer_rule = TN_LAYERS_ALL,
+        .share_count = split_count,
+        .shares = shares,
+    };
     tlm_context_options options = {
         .size = sizeof options,
         .flags = flags,
         .context_tokens = context_tokens(),
         .kv_type = allowed->kv_type,
+        .device_count = split_count,
+        .devices = devices,
+        .placement = split_count ? &placement : NULL,
     };
+    for (uint32_t i = 0; i < split_count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "sim%u", i);
+        devices[i] = tn_runtime_find_device(runtime, name);
+        assert_non_null(devices[i]);
+    }
     tlm_context *context = NULL;
     tn_error err = { 0 };
     need(tlm_context_create(runtime, model, &options, &context, &err), &err);
@@ -312,12 +340,16 @@ static void passages_are_as_likely_as_in_the_file(void **state)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fputs("use: lm_golden MODEL GOLDEN A|B|C [THREADS]\n", stderr);
+        fputs("use: lm_golden MODEL GOLDEN A|B|C [THREADS [row|tensor DEVICES]]\n", stderr);
         return 2;
     }
     model_path = argv[1];
     golden_path = argv[2];
     threads = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
+    if (argc > 6) {
+        split_mode = strcmp(argv[5], "row") == 0 ? TN_SPLIT_ROW : TN_SPLIT_TENSOR;
+        split_count = (uint32_t)strtoul(argv[6], NULL, 10) % (MOST_DEVICES + 1);
+    }
     for (size_t i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++)
         if (strcmp(tolerances[i].name, argv[3]) == 0)
             allowed = &tolerances[i];
