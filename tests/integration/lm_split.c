@@ -412,7 +412,7 @@ static void what_cannot_be_divided_is_told(void **state)
     tn_model *model = random_model_open(&of);
     for (size_t i = 0; i < DIVISIONS; i++) {
         tlm_context *context = create(runtime, model, &divisions[i], &exact);
-        assert_string_equal(tlm_context_note(context),
+        assert_string_equal(tlm_context_warning(context),
                             divisions[i].mode == TN_SPLIT_ROW
                                 ? ""
                                 : "the one key head of attention cannot be divided; rows of its "
