@@ -17,7 +17,7 @@ static void expect_line(void *context, const char *text, size_t bytes)
 }
 
 // false: the model is refused.
-static bool build(const tn_model *model, int64_t tokens)
+static bool build(const tn_model *model, int64_t tokens, uint32_t parts)
 {
     const tlm_architecture *architecture;
     const tn_allocator allocator = tlm_allocator(NULL);
@@ -33,12 +33,16 @@ static bool build(const tn_model *model, int64_t tokens)
         tlm_weights_init(&weights, model, &hparams, architecture->rules, architecture->rule_count,
                          &allocator, &err) != TN_OK)
         return false;
+    tlm_split split = { .has_heads = true, .parts = parts };
+    for (uint32_t p = 0; p < parts; p++)
+        split.shares[p] = p + 1;
     tlm_variant variant = { .hparams = &hparams,
                             .weights = &weights,
                             .tokens = tokens,
                             .capacity = hparams.context_tokens,
                             .kv_type = TN_DTYPE_F16,
-                            .has_all_rows = tokens > 1 };
+                            .has_all_rows = tokens > 1,
+                            .split = &split };
     if (tlm_build(architecture, &variant, &allocator, &built, &err) == TN_OK)
         tn_graph_destroy(built.graph);
     else if (!err.text[0])
@@ -54,9 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint32_t count;
     if (tni_model_open_bytes(data, bytes, "fuzz", 0, NULL, &model, &err) == TN_OK &&
         tlm_model_check(model, &(tn_sink){ NULL, expect_line }, &count, &err) == TN_OK) {
-        if (build(model, 1) != (count == 0))
+        if (build(model, 1, 0) != (count == 0))
             __builtin_trap();
-        (void)build(model, 4);
+        (void)build(model, 4, 3);
     }
     tn_model_close(model);
     return 0;

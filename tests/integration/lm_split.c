@@ -66,23 +66,42 @@ static const char *text_of(const division *d)
     return text;
 }
 
+// on: names of devices, up to NULL.
+static tn_status make_on(tn_runtime *runtime, const tn_model *model, const char *const *on,
+                         const tn_placement *placement, const tlm_context_options *wanted,
+                         tlm_context **out, tn_error *err)
+{
+    tn_device *devices[MOST_DEVICES];
+    tlm_context_options options = *wanted;
+    options.size = sizeof options;
+    for (; on[options.device_count]; options.device_count++)
+        devices[options.device_count] = rig_device(runtime, on[options.device_count]);
+    options.devices = devices;
+    options.placement = placement;
+    return tlm_context_create(runtime, model, &options, out, err);
+}
+
+static tlm_context *create_on(tn_runtime *runtime, const tn_model *model, const char *const *on,
+                              const tn_placement *placement, const tlm_context_options *wanted)
+{
+    tlm_context *context = NULL;
+    tn_error err = { 0 };
+    if (make_on(runtime, model, on, placement, wanted, &context, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    return context;
+}
+
 static tn_status make_context(tn_runtime *runtime, const tn_model *model, const division *d,
                               const tlm_context_options *wanted, tlm_context **out, tn_error *err)
 {
-    tn_device *devices[MOST_DEVICES];
+    const char *on[MOST_DEVICES + 1] = { NULL };
+    memcpy(on, names, d->count * sizeof *on);
     tn_placement placement = { .size = sizeof placement,
                                .split_mode = d->mode,
                                .layer_rule = TN_LAYERS_ALL,
                                .share_count = d->shares ? d->count : 0,
                                .shares = d->shares };
-    tlm_context_options options = *wanted;
-    for (uint32_t i = 0; i < d->count; i++)
-        devices[i] = rig_device(runtime, names[i]);
-    options.size = sizeof options;
-    options.device_count = d->count;
-    options.devices = devices;
-    options.placement = &placement;
-    return tlm_context_create(runtime, model, &options, out, err);
+    return make_on(runtime, model, on, &placement, wanted, out, err);
 }
 
 static tlm_context *create(tn_runtime *runtime, const tn_model *model, const division *d,
@@ -423,46 +442,138 @@ static void what_cannot_be_divided_is_told(void **state)
     tn_runtime_destroy(runtime);
 }
 
+// ----------------------------------------------------------------------------------------- placing
+
+// The embedded model's logits on one device, and what it holds there.
+typedef struct one_device {
+    tn_runtime *runtime;
+    tn_model *model;
+    float *logits;
+    size_t floats;
+    tn_device_memory memory;
+} one_device;
+
+static one_device run_alone(const char *devices, const char *const *settings, const char *name)
+{
+    one_device one = { .runtime = rig_simulated(devices, settings),
+                       .model = open_model(TEST_MODEL) };
+    const char *on[] = { name, NULL };
+    tlm_context *context = create_on(one.runtime, one.model, on, NULL, &exact);
+    one.logits = run(context, PROMPT);
+    one.floats = (size_t)vocabulary_of(context) * (1 + STEPS);
+    one.memory = memory_of(context, 0);
+    tlm_context_destroy(context);
+    return one;
+}
+
+static void expect_close(const one_device *one, tlm_context *context)
+{
+    float *got = run(context, PROMPT);
+    double off = distance(one->logits, got, one->floats);
+    if (!(off <= CLOSE))
+        fail_msg("%g std off: %s", off, rig_explain(tlm_context_session(context)));
+    free(got);
+}
+
+static void finish(one_device *one)
+{
+    free(one->logits);
+    tn_model_close(one->model);
+    tn_runtime_destroy(one->runtime);
+}
+
 // Layers that are not for the devices of the split are whole.
 static void layers_for_the_cpu_are_not_divided(void **state)
 {
     (void)state;
-    tn_runtime *runtime = rig_simulated(DEVICES, NULL);
-    tn_model *model = open_model(TEST_MODEL);
-    tlm_context *alone = create(runtime, model, &whole, &exact);
-    float *want = run(alone, PROMPT);
-    size_t floats = (size_t)vocabulary_of(alone) * (1 + STEPS);
-    uint64_t states = memory_of(alone, 0).state_bytes;
-    tlm_context_destroy(alone);
+    static const char *const on[] = { "a", "b", "cpu0", NULL };
+    one_device one = run_alone(DEVICES, NULL, "a");
     for (uint32_t layers = 0; layers <= 6; layers++) {
-        tn_device *devices[] = { rig_device(runtime, "a"), rig_device(runtime, "b"),
-                                 rig_device(runtime, "cpu0") };
         tn_placement placement = { .size = sizeof placement,
                                    .split_mode = TN_SPLIT_TENSOR,
                                    .layer_rule = TN_LAYERS_COUNT,
                                    .gpu_layers = layers };
-        tlm_context_options options = exact;
-        options.size = sizeof options;
-        options.devices = devices;
-        options.device_count = 3;
-        options.placement = &placement;
-        tlm_context *context = NULL;
-        tn_error err = { 0 };
-        if (tlm_context_create(runtime, model, &options, &context, &err) != TN_OK)
-            fail_msg("%s", err.text);
-        float *got = run(context, PROMPT);
-        assert_true(distance(want, got, floats) <= CLOSE);
+        tlm_context *context = create_on(one.runtime, one.model, on, &placement, &exact);
+        expect_close(&one, context);
         // the last of them is what comes after the 4 blocks
-        uint64_t divided = layers > 5 ? 4 : layers > 1 ? layers - 1 : 0;
+        uint64_t divided = layers > 5   ? 4
+                           : layers > 1 ? layers - 1
+                                        : 0,
+                 states = one.memory.state_bytes;
         assert_int_equal(memory_of(context, 0).state_bytes, states * divided / 8);
         assert_int_equal(memory_of(context, 1).state_bytes, states * divided / 8);
         assert_int_equal(memory_of(context, 2).state_bytes, states * (4 - divided) / 4);
-        free(got);
         tlm_context_destroy(context);
     }
-    free(want);
-    tn_model_close(model);
-    tn_runtime_destroy(runtime);
+    finish(&one);
+}
+
+// Parts of layers that do not fit are on the CPU, all of them.
+static void layers_that_do_not_fit_go_to_the_cpu(void **state)
+{
+    (void)state;
+    static const char *const on[] = { "a", "b", "cpu0", NULL };
+    for (uint32_t mode = TN_SPLIT_ROW; mode <= TN_SPLIT_TENSOR; mode++) {
+        one_device one = run_alone("[{\"name\":\"a\",\"memory_bytes\":1900000},"
+                                   "{\"name\":\"b\",\"memory_bytes\":1900000}]",
+                                   NULL, "cpu0");
+        tn_placement placement = { .size = sizeof placement, .split_mode = mode };
+        tlm_context *context = create_on(one.runtime, one.model, on, &placement, &exact);
+        assert_non_null(strstr(rig_told(), "layers fit the memory that is free"));
+        for (uint32_t p = 0; p < 2; p++)
+            assert_in_range(memory_of(context, p).weight_copied_bytes, 400000, 1900000);
+        expect_close(&one, context);
+        tlm_context_destroy(context);
+        finish(&one);
+    }
+}
+
+// Devices that compute in the host's memory read rows in the file, and keep columns alone.
+static void rows_on_cpus_are_read_where_they_lie(void **state)
+{
+    (void)state;
+    static const char *const on[] = { "cpu0", "cpu1", NULL };
+    static const char *const settings[] = { "plugin.cpu.devices=2", NULL };
+    one_device one = run_alone("[]", settings, "cpu0");
+    uint64_t all = one.memory.weight_mapped_bytes;
+    for (uint32_t mode = TN_SPLIT_ROW; mode <= TN_SPLIT_TENSOR; mode++) {
+        tn_placement placement = { .size = sizeof placement, .split_mode = mode };
+        tlm_context *context = create_on(one.runtime, one.model, on, &placement, &exact);
+        expect_close(&one, context);
+        for (uint32_t p = 0; p < 2; p++) {
+            tn_device_memory memory = memory_of(context, p);
+            uint64_t held = memory.weight_mapped_bytes + memory.weight_copied_bytes;
+            assert_in_range(held, all * 45 / 100, all * 65 / 100);
+            assert_in_range(memory.weight_copied_bytes, mode == TN_SPLIT_ROW ? 0 : all / 10,
+                            mode == TN_SPLIT_ROW ? 64 : all / 4);
+        }
+        tlm_context_destroy(context);
+    }
+    finish(&one);
+}
+
+// An override is of the parts of a tensor, too.
+static void an_override_places_every_part(void **state)
+{
+    (void)state;
+    static const char *const on[] = { "a", "b", NULL };
+    one_device one = run_alone(DEVICES, NULL, "a");
+    tlm_override to_b = { "^blk[.]", rig_device(one.runtime, "b") };
+    tn_placement placement = { .size = sizeof placement,
+                               .split_mode = TN_SPLIT_ROW,
+                               .layer_rule = TN_LAYERS_ALL };
+    tlm_context_options options = exact;
+    options.overrides = &to_b;
+    options.override_count = 1;
+    tlm_context *context = create_on(one.runtime, one.model, on, &placement, &options);
+    expect_close(&one, context);
+    uint64_t blocks = 0;
+    tn_model_tensor t = { .size = sizeof t };
+    for (uint32_t i = 0; tn_model_tensor_at(one.model, i, &t, NULL) == TN_OK; i++)
+        blocks += strncmp(t.name, "blk.", 4) == 0 ? t.bytes : 0;
+    assert_true(memory_of(context, 1).weight_copied_bytes >= blocks);
+    tlm_context_destroy(context);
+    finish(&one);
 }
 
 // --------------------------------------------------------------------------------------- snapshots
@@ -579,6 +690,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_device_holds_its_share),
         cmocka_unit_test(what_cannot_be_divided_is_told),
         cmocka_unit_test(layers_for_the_cpu_are_not_divided),
+        cmocka_unit_test(layers_that_do_not_fit_go_to_the_cpu),
+        cmocka_unit_test(rows_on_cpus_are_read_where_they_lie),
+        cmocka_unit_test(an_override_places_every_part),
         cmocka_unit_test(a_kv_cache_is_loaded_where_it_is_divided_in_the_same_way),
         cmocka_unit_test(a_divided_model_survives_every_failing_allocation),
     };

@@ -260,6 +260,7 @@ static void a_builder_keeps_the_error(void **state)
         tn_graph_input(NULL, "x", TN_DTYPE_F32, 1, dims),
         tn_graph_state(NULL, "x", TN_DTYPE_F32, 1, dims),
         tn_graph_weight(NULL, "x", TN_DTYPE_F32, 1, dims, dims, 16),
+        tn_graph_weight_part(NULL, TN_NO_VALUE, 0, 0, 1),
         tn_graph_op(NULL, TNP_OP_NEG, NULL, &x, 1, NULL),
         tn_graph_add(NULL, x, x),
         tn_graph_mul(NULL, x, x),

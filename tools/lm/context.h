@@ -5,7 +5,10 @@
 #include "build.h"
 #include "overrides.h"
 
-enum { MOST_VARIANTS = 3 };
+enum {
+    MOST_VARIANTS = 3,
+    MOST_WARNING_BYTES = TLM_WARNING_BYTES + 2 * TLM_NOTE_BYTES + 2,
+};
 
 struct tlm_context {
     tn_allocator allocator;
@@ -15,8 +18,7 @@ struct tlm_context {
     tlm_weights weights;
     tlm_overrides overrides;
     tlm_split split;
-    char warning[TLM_WARNING_BYTES +
-                 2 * TLM_NOTE_BYTES];   // what the model has not, or does not allow
+    char warning[MOST_WARNING_BYTES];   // what the model has not, or does not allow
     tn_dtype kv_type;
     uint32_t capacity;      // of the KV cache, in tokens
     uint32_t batch_limit;   // the largest variant
