@@ -3,8 +3,8 @@
 //   lm_golden MODEL GOLDEN TOLERANCE [THREADS [row|tensor DEVICES]]
 // TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV
 // cache in half precision; C as it comes, with 8-bit activations. A MODEL that is not there:
-// skipped. Plugins are found by TENON_PLUGIN_PATH. With a split mode: divided over so many simulated
-// devices (at most 4), each of which gets twice as much as the next.
+// skipped. Plugins are found by TENON_PLUGIN_PATH. With a split mode: divided over so many
+// simulated devices (at most 4), each of which gets twice as much as the next.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -19,8 +19,8 @@
 #include "random_model.h"
 #include "session_rig.h"
 
-// In units of std. Tolerance A of tests/data/golden/README.md is ten times as much: whole models get
-// that.
+// In units of std. Tolerance A of tests/data/golden/README.md, which whole models get, is ten times
+// as much.
 static const double CLOSE = 2e-5;
 
 enum { PROMPT = 20, STEPS = 4, MOST_DEVICES = 4, MOST_PIECES = 8 };

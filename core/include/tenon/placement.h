@@ -50,7 +50,8 @@ typedef struct tn_placement {
     // Of modes layer, row and tensor: the parts that each device of the split gets, in its order;
     // devices beyond share_count get none. Whole layers are cut where the bytes come nearest to the
     // shares (least squares; for layers of one size that is the largest remainder: 5 layers at
-    // 0.5 : 1.0 are 2 and 3). None = by the memory that is free.
+    // 0.5 : 1.0 are 2 and 3). None = by the memory that is free; of row and tensor, where the graph
+    // has its own, it says how (of models: tenon/lm.h).
     uint32_t share_count;
     uint32_t pin_count;
     const double *shares;

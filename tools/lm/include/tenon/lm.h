@@ -248,7 +248,8 @@ typedef struct tlm_context_options {
     uint32_t reserved_2;             // 0
     // Layer n is block n of the model; the output norm and matrix are one more after the last. NULL
     // = the fastest placement that fits. With TN_SPLIT_ROW and TN_SPLIT_TENSOR the graphs divide
-    // each layer that is for the devices of the split; without shares by the memory of these.
+    // each layer that is for the devices of the split; without shares by all the memory that
+    // these have, so that a model is divided in the same way every time.
     //   row     each has rows of every matrix, and what they give is put together
     //   tensor  each has heads of attention with their KV cache, and columns of the feed-forward,
     //           and what they give is added up; tlm_context_warning tells where a model does not
