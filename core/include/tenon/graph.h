@@ -86,8 +86,8 @@ TN_API tn_value tn_graph_weight(tn_graph *graph, const char *name, tn_dtype dtyp
 
 // `count` elements of dim `axis` of a weight from `begin` on, as a constant of its own, of the same
 // name: a device on which only this is used holds no more of the weight. (A slice looks at the
-// bytes of the whole.) weight: as tn_graph_weight gave it, or such a part of it that is one piece of
-// its bytes. dims[0] of a block type: whole blocks. Since 0.1
+// bytes of the whole.) weight: as tn_graph_weight gave it, or such a part of it that is one piece
+// of its bytes. dims[0] of a block type: whole blocks. Since 0.1
 TN_API tn_value tn_graph_weight_part(tn_graph *graph, tn_value weight, uint32_t axis, int64_t begin,
                                      int64_t count);
 
