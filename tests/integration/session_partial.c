@@ -12,6 +12,9 @@
 //   plugin.partial.kind              of its device, as device_info says it; 1 (CPU) without
 //   plugin.partial.cost              a factor on the cost of every claim
 //   plugin.partial.link_ns           a copy between it and the host takes so long, of any bytes
+//   plugin.partial.pack              the weight of each product is wanted packed, in groups of so many
+//                                    rows, and used from there; "baked": kept by compile, and then
+//                                    compared with what is bound
 //   plugin.partial.tell              1: a line in the log for each buffer that is allocated
 //   plugin.partial.fail_at           the call that fails, counted from 1 over all that can
 //
@@ -19,8 +22,10 @@
 // objects of the CPU plugin go through as they are, so what is counted is of this file.
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tenon/plugin.h>
 
@@ -129,7 +134,8 @@ static tnp_status open_device(tnp_instance *instance, const tnp_open *what, tnp_
     // Asked for here as well, as a plugin should: the host warns of settings that nobody asks for.
     static const char *const keys[] = { "refuse", "cost",      "hidden",
                                         "memory", "largest",   "import_alignment",
-                                        "tell",   "most_rows", "link_ns" };
+                                        "tell",   "most_rows", "link_ns",
+                                        "pack" };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         (void)setting(keys[i]);
     return fails() ? FAIL : made(it.cpu->open(instance, what, out, err));
@@ -283,14 +289,39 @@ static int is_refused(const tnp_slice *slice, uint32_t node)
     return 0;
 }
 
+// A pack has the rows one after the other, the last group filled up with zeros.
+static bool wants_pack(const passing *p, const tnp_claim *claim, tnp_pack *pack)
+{
+    const tnp_node *node = p->slice->nodes[claim->nodes[0]];
+    const char *how = setting("pack");
+    if (!how || claim->node_count != 1 || node->op != TNP_OP_MATMUL)
+        return false;
+    const tnp_value *weight = p->slice->values[node->inputs[1]];
+    if (!(p->slice->storages[weight->storage]->flags & TNP_STORAGE_CONSTANT))
+        return false;
+    *pack = (tnp_pack){ .size = sizeof *pack,
+                        .flags = strcmp(how, "baked") == 0 ? TNP_PACK_BAKED : 0,
+                        .value = node->inputs[1],
+                        .layout = 7,
+                        .group_rows = number("pack", 1) };
+    pack->group_bytes = pack->group_rows * (uint64_t)weight->strides[1];
+    return true;
+}
+
 static void take(void *context, const tnp_claim *claim)
 {
     const passing *p = context;
     tnp_claim own = *claim;
+    tnp_pack pack;
+    const tnp_pack *packs[] = { &pack };
     for (uint32_t i = 0; i < claim->node_count; i++)
         if (is_refused(p->slice, claim->nodes[i]))
             return;
     own.cost_ns *= p->factor;
+    if (wants_pack(p, claim, &pack)) {
+        own.pack_count = 1;
+        own.packs = packs;
+    }
     p->sink->take(p->sink->context, &own);
 }
 
@@ -314,21 +345,146 @@ static tnp_status claim_nodes(tnp_device *device, const tnp_slice *slice,
     return it.cpu->claim(device, slice, &own, err);
 }
 
+static tnp_status pack_rows(tnp_device *device, const tnp_value *value, uint32_t layout,
+                            const void *source, uint64_t begin, uint64_t end, void *to,
+                            tnp_error *err)
+{
+    uint64_t group_rows = number("pack", 1), rows = (uint64_t)value->dims[1],
+             row_bytes = (uint64_t)value->strides[1];
+    (void)device, (void)err;
+    if (layout != 7)
+        return fail(err, TNP_E_ARG, "another layout");
+    memset(to, 0, (end - begin) * group_rows * row_bytes);
+    for (uint64_t r = begin * group_rows; r < end * group_rows && r < rows; r++)
+        memcpy((char *)to + (r - begin * group_rows) * row_bytes,
+               (const char *)source + r * row_bytes, row_bytes);
+    return TNP_OK;
+}
+
+// The packs of programs that are there: the CPU plugin knows none, it gets the pack's bytes as the
+// weight's.
+enum { MOST_PACKS = 64 };
+static struct packed {
+    const tnp_program *program;
+    uint32_t unit, storage;
+    void *baked;
+    uint64_t bytes;
+} packed[MOST_PACKS];
+
+static struct packed *find_packed(const tnp_program *program, const tnp_binding *binding)
+{
+    for (struct packed *p = packed; p < packed + MOST_PACKS; p++) {
+        bool is_it = binding->kind == TNP_BIND_PACKED ? p->unit == binding->index
+                                                      : p->storage == binding->index;
+        if (p->program == program && program && is_it)
+            return p;
+    }
+    return NULL;
+}
+
+static void forget_packs(const tnp_program *program)
+{
+    for (struct packed *p = packed; p < packed + MOST_PACKS; p++)
+        if (p->program == program) {
+            free(p->baked);
+            *p = (struct packed){ .program = NULL };
+        }
+}
+
+static bool note_pack(const tnp_compile *what, uint32_t unit, const tnp_program *program)
+{
+    const tnp_pack *pack = what->units[unit]->packs[0];
+    const tnp_value *value = what->slice->values[pack->value];
+    const tnp_storage *storage = what->slice->storages[value->storage];
+    for (struct packed *p = packed; p < packed + MOST_PACKS; p++) {
+        if (p->program)
+            continue;
+        *p = (struct packed){ program, unit, value->storage, NULL, storage->bytes };
+        if (!(pack->flags & TNP_PACK_BAKED))
+            return true;
+        p->baked = malloc(storage->bytes);
+        if (p->baked && storage->data)
+            memcpy(p->baked, storage->data, storage->bytes);
+        return p->baked && storage->data;
+    }
+    return false;
+}
+
 static tnp_status compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
                           tnp_error *err)
 {
-    return fails() ? FAIL : made(it.cpu->compile(device, what, out, err));
+    if (fails())
+        return FAIL;
+    tnp_compile own = *what;
+    tnp_claim *claims = calloc(what->unit_count, sizeof *claims);
+    const tnp_claim **units = calloc(what->unit_count, sizeof *units);
+    tnp_status status = claims && units ? TNP_OK : FAIL;
+    for (uint32_t u = 0; u < what->unit_count && status == TNP_OK; u++) {
+        claims[u] = *what->units[u];
+        claims[u].pack_count = 0;
+        units[u] = &claims[u];
+    }
+    own.units = units;
+    if (status == TNP_OK)
+        status = made(it.cpu->compile(device, &own, out, err));
+    for (uint32_t u = 0; u < what->unit_count && status == TNP_OK; u++)
+        if (what->units[u]->pack_count && !note_pack(what, u, *out))
+            status = fail(err, TNP_E_INTERNAL, "a pack without bytes, or one too many");
+    free(claims);
+    free(units);
+    return status;
 }
 
 static void program_destroy(tnp_program *program)
 {
     gone(program);
+    forget_packs(program);
     it.cpu->program_destroy(program);
+}
+
+// What was baked are the bytes that are bound.
+static tnp_status check_baked(const struct packed *p, const tnp_binding *binding, tnp_error *err)
+{
+    void *map = NULL;
+    tnp_status status = it.cpu->buffer_map(binding->buffer, &map, err);
+    if (status != TNP_OK)
+        return status;
+    return memcmp((const char *)map + binding->offset, p->baked, p->bytes) == 0
+               ? TNP_OK
+               : fail(err, TNP_E_INTERNAL, "other bytes were baked than are bound");
 }
 
 static tnp_status bind(tnp_program *program, const tnp_bind *what, tnp_bound **out, tnp_error *err)
 {
-    return fails() ? FAIL : made(it.cpu->bind(program, what, out, err));
+    if (fails())
+        return FAIL;
+    tnp_bind own = *what;
+    tnp_binding *bindings = calloc(what->binding_count + 1, sizeof *bindings);
+    const tnp_binding **pointers = calloc(what->binding_count + 1, sizeof *pointers);
+    tnp_status status = bindings && pointers ? TNP_OK : FAIL;
+    own.binding_count = 0;
+    own.bindings = pointers;
+    for (uint32_t i = 0; i < what->binding_count && status == TNP_OK; i++) {
+        tnp_binding *to = &bindings[own.binding_count];
+        const struct packed *p = find_packed(program, what->bindings[i]);
+        *to = *what->bindings[i];
+        if (to->kind == TNP_BIND_PACKED && p) {
+            to->kind = TNP_BIND_STORAGE;
+            to->index = p->storage;
+            to->part = 0;
+            to->bytes = p->bytes;
+        } else if (to->kind == TNP_BIND_STORAGE && p && p->baked) {
+            status = check_baked(p, to, err);
+        } else if (to->kind == TNP_BIND_STORAGE && p) {
+            continue;   // its pack stands for it
+        }
+        pointers[own.binding_count++] = to;
+    }
+    if (status == TNP_OK)
+        status = made(it.cpu->bind(program, &own, out, err));
+    free(bindings);
+    free(pointers);
+    return status;
 }
 
 static void unbind(tnp_bound *bound)
@@ -371,6 +527,7 @@ static const tnp_plugin table = {
     .queue_copy = queue_copy,
     .queue_submit = queue_submit,
     .claim = claim_nodes,
+    .pack = pack_rows,
     .compile = compile,
     .program_destroy = program_destroy,
     .bind = bind,

@@ -106,6 +106,37 @@ static void a_device_holds_the_part_and_computes_as_with_a_view(void **state)
     }
 }
 
+// A pack of a part, and a part that a program keeps, are of the part's bytes.
+static void a_part_is_packed_as_a_whole_weight_is(void **state)
+{
+    (void)state;
+    static const char *const settings[][3] = {
+        { "plugin.partial.pack=1", NULL },
+        { "plugin.partial.pack=7", NULL },
+        { "plugin.partial.pack=7", "plugin.partial.hidden=1", NULL },
+        { "plugin.partial.pack=baked", NULL },
+    };
+    static float want[ROWS * TOKENS], got[ROWS * TOKENS];
+    uint64_t bytes = tn_dtype_bytes(TN_DTYPE_Q8_0, COLUMNS) * ROWS, held;
+    void *data = make_bytes(bytes);
+    for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
+        tn_runtime *runtime = rig_runtime(true, settings[s]);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            const part *p = &parts[i];
+            tn_graph *own = make(TN_DTYPE_Q8_0, data, bytes, p, false);
+            run(runtime, own, p, "cpu0", want, &held);
+            run(runtime, own, p, "partial0", got, &held);
+            size_t floats = (size_t)(p->axis ? p->count : ROWS) * TOKENS;
+            if (memcmp(want, got, floats * sizeof(float)) != 0)
+                fail_msg("%s: part %zu has other bits", settings[s][0], i);
+            tn_graph_destroy(own);
+        }
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+    free(data);
+}
+
 // Parts that begin at one address and have as many bytes are still two.
 static void parts_are_told_apart(void **state)
 {
@@ -150,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_holds_the_part_and_computes_as_with_a_view),
+        cmocka_unit_test(a_part_is_packed_as_a_whole_weight_is),
         cmocka_unit_test(parts_are_told_apart),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
