@@ -87,7 +87,7 @@ static tn_status make_slice(making *m, tn_error *err)
     return status;
 }
 
-// What compile reads of weights lies together.
+// What compile reads of weights lies together. The storages of the slice are this compile's own.
 static tn_status gather_baked(const making *m, tn_error *err)
 {
     for (uint32_t u = 0; u < m->segment->unit_count; u++)

@@ -414,6 +414,38 @@ static void each_device_holds_its_share(void **state)
 
 // ------------------------------------------------------------------------------------------- words
 
+static void shares_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    static const double all_0[] = { 0, 0 }, below_0[] = { 3, -1 }, no_number[] = { 1, NAN },
+                        no_end[] = { INFINITY, 1 }, too_many[] = { 1, 1, 1 };
+    static const struct {
+        const double *shares;
+        uint32_t count;
+        const char *words;
+    } cases[] = { { all_0, 2, "all shares are 0" },      { below_0, 2, "share 1 is -1" },
+                  { no_number, 2, "share 1 is nan" },    { no_end, 2, "share 0 is inf" },
+                  { too_many, 3, "3 shares are given" }, { NULL, 2, "2 shares are counted" } };
+    static const char *const on[] = { "a", "b", NULL };
+    tn_runtime *runtime = rig_simulated(DEVICES, NULL);
+    tn_model *model = open_model(TEST_MODEL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (uint32_t mode = TN_SPLIT_ROW; mode <= TN_SPLIT_TENSOR; mode++) {
+            tn_placement placement = { .size = sizeof placement,
+                                       .split_mode = mode,
+                                       .share_count = cases[i].count,
+                                       .shares = cases[i].shares };
+            tlm_context *context = NULL;
+            tn_error err = { 0 };
+            assert_int_equal(make_on(runtime, model, on, &placement, &exact, &context, &err),
+                             TN_E_ARG);
+            if (!strstr(err.text, cases[i].words))
+                fail_msg("'%s', expected '%s'", err.text, cases[i].words);
+        }
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+}
+
 static void what_cannot_be_divided_is_told(void **state)
 {
     (void)state;
@@ -688,6 +720,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_type_of_kv_cache_has_the_logits_of_one_device),
         cmocka_unit_test(a_long_context_has_the_logits_of_one_device),
         cmocka_unit_test(each_device_holds_its_share),
+        cmocka_unit_test(shares_that_are_none_are_refused),
         cmocka_unit_test(what_cannot_be_divided_is_told),
         cmocka_unit_test(layers_for_the_cpu_are_not_divided),
         cmocka_unit_test(layers_that_do_not_fit_go_to_the_cpu),

@@ -21,17 +21,18 @@ static bool is_cpu(const tn_device *device, tn_device_info *info)
 // Shares that were given, or the devices' memories where all are known, or equal ones.
 static void take_shares(tlm_split *split, const tn_placement *placement)
 {
-    bool is_told = true;
+    bool is_told = true, is_wrong = false;
     double sum = 0;
     for (uint32_t p = 0; p < split->parts; p++) {
         if (placement->share_count && placement->shares)
             split->shares[p] = p < placement->share_count ? placement->shares[p] : 0;
         is_told = is_told && split->shares[p] > 0;
+        is_wrong = is_wrong || !(split->shares[p] >= 0);
         sum += split->shares[p];
     }
     for (uint32_t p = 0; p < split->parts && !is_told && !placement->share_count; p++)
         split->shares[p] = 1;
-    if (placement->share_count && !(sum > 0 && isfinite(sum)))
+    if (placement->share_count && (is_wrong || !(sum > 0 && isfinite(sum))))
         split->parts = 0;
 }
 

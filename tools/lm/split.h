@@ -18,8 +18,8 @@ typedef struct tlm_split {
     uint32_t first_layer;   // the first that is divided
     uint32_t parts;         // devices; below 2: nothing is divided
     double shares[TLM_MOST_PARTS];
-    float
-        first_id[TLM_MOST_PARTS];   // of each part of the vocabulary; graphs have it as a constant
+    // The first id of each part of the vocabulary: constants of the graphs, which lie here.
+    float first_id[TLM_MOST_PARTS];
 } tlm_split;
 
 // Part p has [begin[p], begin[p + 1]).
@@ -64,7 +64,8 @@ bool tlm_split_feed_forward(const tlm_split *split, const tlm_hparams *hparams,
                             const tlm_weights *weights, uint32_t layer, tlm_cut *out_columns,
                             char why[TLM_NOTE_BYTES]);
 
-// One line on what of the model cannot be divided as the mode says and what is done instead; "".
+// One line on what of the model cannot be divided as the mode says and what is done instead; "" when there
+// is nothing to tell.
 void tlm_split_describe(const tlm_split *split, const tlm_hparams *hparams,
                         const tlm_weights *weights, char note[2 * TLM_NOTE_BYTES]);
 
