@@ -12,8 +12,8 @@
 //   plugin.partial.kind              of its device, as device_info says it; 1 (CPU) without
 //   plugin.partial.cost              a factor on the cost of every claim
 //   plugin.partial.link_ns           a copy between it and the host takes so long, of any bytes
-//   plugin.partial.pack              the weight of each product is wanted packed, in groups of so many
-//                                    rows, and used from there; "baked": kept by compile, and then
+//   plugin.partial.pack              the weight of each product is wanted packed, in groups of so
+//                                    many rows, and used from there; "baked": kept by compile, and
 //                                    compared with what is bound
 //   plugin.partial.tell              1: a line in the log for each buffer that is allocated
 //   plugin.partial.fail_at           the call that fails, counted from 1 over all that can

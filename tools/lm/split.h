@@ -64,8 +64,8 @@ bool tlm_split_feed_forward(const tlm_split *split, const tlm_hparams *hparams,
                             const tlm_weights *weights, uint32_t layer, tlm_cut *out_columns,
                             char why[TLM_NOTE_BYTES]);
 
-// One line on what of the model cannot be divided as the mode says and what is done instead; "" when there
-// is nothing to tell.
+// One line on what of the model cannot be divided as the mode says, and what is done instead; ""
+// when there is nothing to tell.
 void tlm_split_describe(const tlm_split *split, const tlm_hparams *hparams,
                         const tlm_weights *weights, char note[2 * TLM_NOTE_BYTES]);
 
