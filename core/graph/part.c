@@ -52,7 +52,7 @@ tn_value tn_graph_weight_part(tn_graph *graph, tn_value weight, uint32_t axis, i
         part.data = (const unsigned char *)whole->data + (uint64_t)(begin / block) * step;
         part.run_bytes = (uint64_t)(count / block) * step;
         part.run_stride = (uint64_t)(whole->dims[axis] / block) * step;
-        if (part.run_bytes == bytes)
+        if (part.run_bytes == bytes || part.run_bytes == part.run_stride)
             part.run_bytes = part.run_stride = 0;
     }
     part.storage = tni_graph_add_storage(graph, graph->value_count, bytes);

@@ -91,6 +91,9 @@ static void a_part_that_is_one_piece_is_read_where_it_lies(void **state)
     assert_int_equal(test_at(graph, rows)->run_bytes, 0);
     tn_value fewer = tn_graph_weight_part(graph, rows, 1, 1, 2);   // of such a part in turn
     assert_ptr_equal(test_at(graph, fewer)->data, data + 3 * 68);
+    tn_value all = tn_graph_weight_part(graph, w, 0, 0, 64);   // of every row
+    assert_ptr_equal(test_at(graph, all)->data, data);
+    assert_int_equal(test_at(graph, all)->run_bytes, 0);
     tn_value columns = tn_graph_weight_part(graph, fewer, 0, 32, 32);
     assert_ptr_equal(test_at(graph, columns)->data, data + 3 * 68 + 34);
     assert_int_equal(test_at(graph, columns)->run_bytes, 34);
