@@ -1,5 +1,6 @@
 // The embedded model on simulated devices: whatever they are told to be, the logits have the bits
 // of the CPU plugin alone.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,7 +253,22 @@ static uint32_t draw(uint32_t below)
     return (seed >> 8) % below;
 }
 
+// The largest difference, in units of the std of the logits.
+static double distance(const float *want, const float *now)
+{
+    double sum = 0, squares = 0, largest = 0;
+    for (int32_t i = 0; i < vocabulary; i++) {
+        double difference = fabs((double)want[i] - (double)now[i]);
+        sum += (double)want[i];
+        squares += (double)want[i] * (double)want[i];
+        largest = difference > largest || isnan(difference) ? difference : largest;
+    }
+    return largest / sqrt(squares / vocabulary - sum / vocabulary * (sum / vocabulary));
+}
+
 // Split modes, layers, shares, overrides and memory at random: the bits are those of one device.
+// Sums of parts are rounded otherwise, and the KV cache is of half precision: tolerance B of
+// tests/data/golden/README.md.
 static void placed_anywhere_the_model_has_the_same_bits(void **state)
 {
     (void)state;
@@ -284,10 +300,13 @@ static void placed_anywhere_the_model_has_the_same_bits(void **state)
                         &err) != TN_OK)
             fail_msg("round %u, %s: %s", round, devices, err.text);
         run(context, got);
-        for (int step = 0; step <= STEPS; step++)
-            if (memcmp(alone[step], got[step], (size_t)vocabulary * sizeof(float)) != 0)
-                fail_msg("round %u: step %d has other bits: %s", round, step,
+        for (int step = 0; step <= STEPS; step++) {
+            double off = distance(alone[step], got[step]);
+            bool is_same = memcmp(alone[step], got[step], (size_t)vocabulary * sizeof(float)) == 0;
+            if (!is_same && !(asked.split_mode == TN_SPLIT_TENSOR && off <= 0.02))
+                fail_msg("round %u: step %d is %g std off: %s", round, step, off,
                          rig_explain(tlm_context_session(context)));
+        }
         tlm_context_destroy(context);
         tn_model_close(model);
         tn_runtime_destroy(runtime);
