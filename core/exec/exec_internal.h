@@ -20,7 +20,9 @@
 //     relay.c     tells a device how far a queue of another has come
 //   read.c      outputs of the run before
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
-//   explain.c   the plan in words
+//   explain.c   the plan in words (explain.h: what it shares with the next two)
+//   explain_name.c   what the plan has to do with one name
+//   segments.c  segments and copies in numbers, with reasons
 //   report.c    the plan in numbers, and what lives at its peak
 //   check.c     whether the plan is right, from graph, schedule and claims alone
 #ifndef TNI_EXEC_INTERNAL_H

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/sink.h"
-#include "exec/exec_internal.h"
+#include "exec/explain.h"
 
 enum { MAX_REASONS = 8 };   // shown of one device
 
@@ -12,47 +12,32 @@ static const char *plural(uint32_t count)
     return count == 1 ? "" : "s";
 }
 
-// Why a segment begins where it does: what the device before said of its first node.
-static void say_reason(const tni_schedule *schedule, uint32_t segment, const tn_sink *sink)
+// offers NULL: there was no memory to find out why.
+static void say_segment(const tn_session *session, const tni_compiled *compiled,
+                        const tni_offers *offers, uint32_t index, const tn_sink *sink)
 {
-    if (segment == 0)
-        return;
-    uint32_t node = schedule->units[schedule->segments[segment].first_unit]->nodes[0];
-    uint32_t before = schedule->segments[segment - 1].place;
-    if (before == schedule->segments[segment].place) {
-        tni_say(sink, "      begins at '%s': so that another device can work meanwhile\n",
-                schedule->graph->nodes[node].name);
-        return;
-    }
-    for (uint32_t r = 0; r < schedule->answers->refusal_count; r++)
-        if (schedule->answers->refusals[r].node == node &&
-            schedule->answers->refusals[r].place == before) {
-            tni_say(sink, "      begins at '%s': the device before refused it: %s\n",
-                    schedule->graph->nodes[node].name, schedule->answers->refusals[r].reason);
-            return;
-        }
-    tni_say(sink, "      begins at '%s': by cost, order or a state\n",
-            schedule->graph->nodes[node].name);
-}
-
-static void say_segment(const tn_session *session, const tni_schedule *schedule, uint32_t index,
-                        const tn_sink *sink)
-{
+    const tni_schedule *schedule = &compiled->schedule;
     const tni_segment *segment = &schedule->segments[index];
     double cost_ns = 0;
+    char time[24];
     for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
         cost_ns += schedule->units[u]->cost_ns;
     tni_say(sink, "  segment %u on %s: steps %u to %u, %.3f ms\n", index,
             session->lanes[segment->place].device->name, segment->first_unit,
             segment->first_unit + segment->unit_count - 1, cost_ns / 1e6);
-    say_reason(schedule, index, sink);
+    char reason[TNI_REASON_BYTES];
+    if (offers) {
+        tni_boundary_text(session, compiled, offers, index, reason, sizeof reason);
+        tni_say(sink, "      %s\n", reason);
+    }
     for (uint32_t t = 0; t < schedule->transfer_count; t++) {
         const tni_transfer *transfer = &schedule->transfers[t];
         const tni_storage *storage = &schedule->graph->storages[transfer->storage];
         if (transfer->segment == index)
-            tni_say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes\n",
+            tni_say(sink, "      after a copy of '%s' from %s, %" PRIu64 " bytes, %s\n",
                     schedule->graph->values[storage->owner].name,
-                    session->lanes[transfer->from].device->name, storage->bytes);
+                    session->lanes[transfer->from].device->name, storage->bytes,
+                    tni_time_text(tni_copy_ns(schedule, t), time, sizeof time));
     }
 }
 
@@ -154,15 +139,22 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
                     tni_value_text(&graph->values[v], text, sizeof text));
             break;
         }
-    tni_say(sink, ": %u node%s, %u segment%s, %u %s, %.3f ms by the cost model\n",
-            graph->node_count, plural(graph->node_count), schedule->segment_count,
-            plural(schedule->segment_count), schedule->transfer_count,
-            schedule->transfer_count == 1 ? "copy" : "copies", schedule->cost_ns / 1e6);
+    tni_say(sink, ": %u node%s, %u segment%s, %u %s, %.3f ms by the cost model", graph->node_count,
+            plural(graph->node_count), schedule->segment_count, plural(schedule->segment_count),
+            schedule->transfer_count, schedule->transfer_count == 1 ? "copy" : "copies",
+            schedule->cost_ns / 1e6);
+    tni_say(sink, schedule->is_proven ? ", the least there is\n" : ", none is below %.3f ms\n",
+            schedule->bound_ns / 1e6);
     say_decomposed(session, schedule, sink);
     for (uint32_t place = 0; place < session->lane_count; place++)
         say_device(session, schedule, place, sink);
+    tni_arena arena;
+    tni_offers offers;
+    tni_arena_init(&arena, &session->arena.allocator);
+    bool is_known = tni_offers_make(schedule, &arena, &offers);
     for (uint32_t s = 0; s < schedule->segment_count; s++)
-        say_segment(session, schedule, s, sink);
+        say_segment(session, compiled, is_known ? &offers : NULL, s, sink);
+    tni_arena_finish(&arena);
 }
 
 static void say_memory(const tn_session *session, uint32_t place, const tn_sink *sink)

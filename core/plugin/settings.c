@@ -4,53 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "plugin/plugin_internal.h"
 
 enum { MAX_LINE_BYTES = 512 };
-
-// Levenshtein distance of two words shorter than TNI_ASKED_BYTES. Source: Levenshtein 1966, by one
-// row of the table.
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[TNI_ASKED_BYTES], n = strlen(b);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[n];
-}
-
-typedef struct nearest_word {
-    const char *given;
-    const char *word;   // NULL: none is near
-    size_t distance;    // the next word has to be nearer
-} nearest_word;
-
-// More than half of it wrong is no slip.
-static nearest_word nearest_to(const char *given)
-{
-    bool is_short = strlen(given) < TNI_ASKED_BYTES;
-    return (nearest_word){ given, NULL, is_short ? strlen(given) / 2 + 1 : 0 };
-}
-
-static void try_word(nearest_word *nearest, const char *word)
-{
-    if (nearest->distance == 0 || strlen(word) >= TNI_ASKED_BYTES)
-        return;
-    size_t d = distance(nearest->given, word);
-    if (d < nearest->distance) {
-        nearest->word = word;
-        nearest->distance = d;
-    }
-}
 
 // The setting as it was written, and where.
 static void show(const tni_setting *setting, char *to, size_t room)
@@ -99,9 +56,9 @@ const char *tni_plugin_ask(tni_plugin *plugin, const char *key)
 // What could have been meant: one key, or all that there are.
 static void suggest_key(const tni_plugin *plugin, const char *key, char *to, size_t room)
 {
-    nearest_word nearest = nearest_to(key);
+    tni_nearest nearest = tni_nearest_to(key);
     for (uint32_t i = 0; i < plugin->asked_count; i++)
-        try_word(&nearest, plugin->asked[i]);
+        tni_nearest_try(&nearest, plugin->asked[i]);
     if (nearest.word) {
         snprintf(to, room, "did you mean '%s'?", nearest.word);
         return;
@@ -164,9 +121,9 @@ void tni_runtime_warn_of_absent(tn_runtime *runtime)
         for (uint32_t j = i; j < config->setting_count; j++)   // one line a plugin
             if (strcmp(config->settings[j].plugin, setting->plugin) == 0)
                 config->settings[j].is_told_of = true;
-        nearest_word nearest = nearest_to(setting->plugin);
+        tni_nearest nearest = tni_nearest_to(setting->plugin);
         for (uint32_t j = 0; j < runtime->plugin_count; j++)
-            try_word(&nearest, runtime->plugins[j]->manifest.name);
+            tni_nearest_try(&nearest, runtime->plugins[j]->manifest.name);
         show(setting, place, sizeof place);
         tni_log_line(&runtime->log, TN_LOG_WARNING, "%s: ignored, no plugin '%s' was found%s%s%s",
                      place, setting->plugin, nearest.word ? "; did you mean '" : "",

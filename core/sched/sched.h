@@ -10,6 +10,7 @@
 //   keep.c       the constants that a claim keeps on its place
 //   assign.c     which claim gets each node: a problem for the solver of problem.h
 //   partition.c  the order of the units, cut into segments; what must be copied between devices
+//   reasons.c    why a schedule is as it is, when somebody asks
 //
 // A place is an index into the list of devices; a unit is a claim that was chosen; step t is the
 // t-th unit in the order.
@@ -173,6 +174,8 @@ typedef struct tni_schedule {
     tni_links links;           // between the devices
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
+    double greedy_ns;          // what each node to the cheapest device, in order, would cost;
+                               // INFINITY: it finds nothing
     bool is_proven;            // cost_ns is the least
     const char *method;        // that found it
 } tni_schedule;
@@ -205,5 +208,55 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
 tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *arena,
                             tni_schedule *out_schedule, tn_error *err);
 void tni_schedule_finish(tni_schedule *schedule);   // also of a zeroed struct
+
+// ----------------------------------------------------------------------------------------- reasons
+
+// Of a schedule, by its graph: claims[first_claim[n]] … claims[first_claim[n + 1] - 1] are those
+// with node n, in the same way refusals; readers, by storage, the nodes that read what a node made
+// and may be copied.
+typedef struct tni_offers {
+    const tni_schedule *schedule;
+    const uint32_t *first_claim, *claims;
+    const uint32_t *first_refusal, *refusals;
+    const uint32_t *first_reader, *readers;
+    const bool *is_kept;   // by storage: it stays on one place
+} tni_offers;
+
+// All of it comes from arena. false: out of memory.
+bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers *out);
+
+// Why a place does not take a node; NULL = it gave no reason, or takes it.
+const char *tni_refusal_of(const tni_offers *offers, uint32_t node, uint32_t place);
+
+// A storage that stays on one place and that the node touches, or TNP_NONE.
+uint32_t tni_kept_storage_of(const tni_offers *offers, uint32_t node);
+
+// One unit at another place, everything else where it is.
+typedef struct tni_move {
+    bool is_taken;      // the place takes all of its nodes, together or each alone
+    uint32_t lacking;   // not taken: the first node that it does not take
+    uint32_t tied;   // a storage that it cannot leave, or TNP_NONE: then the rest of what touches
+                     // that would have to come along
+    double here_ns, there_ns;   // claims
+    double more_ns;             // that the whole would cost more, with copies; may be below 0
+} tni_move;
+tni_move tni_move_of(const tni_offers *offers, uint32_t step, uint32_t place);
+
+typedef enum tni_begins {
+    TNI_BEGINS_FIRST,         // the graph begins
+    TNI_BEGINS_UNSUPPORTED,   // the place before does not take it
+    TNI_BEGINS_STATE,         // bytes that stay on one place are there
+    TNI_BEGINS_COST,          // it would cost more at the place before
+    TNI_BEGINS_ORDER,         // it would not, but is as good where it is
+} tni_begins;
+
+// Why a segment begins: what is to be said of its first unit at the place of the segment before.
+typedef struct tni_boundary {
+    tni_begins why;
+    uint32_t node;     // the unit's first one, or the one that is not taken
+    uint32_t before;   // place
+    tni_move move;
+} tni_boundary;
+tni_boundary tni_boundary_of(const tni_offers *offers, uint32_t segment);
 
 #endif

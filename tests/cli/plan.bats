@@ -257,3 +257,55 @@ planned_of() {
     fails_with 6 "No such file" tenon plan missing.gguf
     fails_with 6 "f.csv" tenon plan f.csv
 }
+
+# on DEVICES ARGUMENT…: tenon plan, with these simulated devices.
+on() { tenon plan "${@:2}" --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$1"; }
+
+@test "a model: segments, copies and costs of each graph add up" {
+    run --separate-stderr on '[{"name":"a","except":["rms_norm","mul"]}]' austen --json
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    python3 - "$output" <<'PY'
+import json, sys
+o = json.loads(sys.argv[1])
+assert [d["name"] for d in o["devices"]] == ["a", "cpu0"]
+of_largest = o["graphs"][-1]
+for key in ("segments", "copies", "cost_ns", "bound_ns", "gap_ns", "greedy_ns", "method", "cost_proved"):
+    assert o[key] == of_largest[key], key
+for g in o["graphs"]:
+    assert sum(s["steps"] for s in g["segments"]) == g["steps"] <= sum(s["nodes"] for s in g["segments"])
+    cost = sum(s["cost_ns"] for s in g["segments"]) + sum(c["cost_ns"] for c in g["copies"])
+    assert abs(cost - g["cost_ns"]) < 1e-4 * cost, (cost, g["cost_ns"])
+    assert g["bound_ns"] <= g["cost_ns"] <= g["greedy_ns"] and g["cost_proved"]
+    assert abs(g["gap_ns"] - (g["cost_ns"] - g["bound_ns"])) < 1
+    for s in g["segments"][1::2]:
+        assert s["device"] == "cpu0" and s["why"] == "unsupported", s
+        assert s["reason"] == f"unsupported: a refused rms_norm '{s['first_node']}': this device has no rms_norm"
+    for s in g["segments"][2::2]:
+        assert s["device"] == "a" and s["reason"].startswith("cost: "), s
+    for c in g["copies"]:
+        assert {c["from"], c["to"]} == {"a", "cpu0"} and g["segments"][c["segment"]]["device"] == c["to"] and c["bytes"] > 0
+assert [c["bytes"] for c in o["copies"]][:2] == [256 * 256 * 4] * 2
+PY
+}
+
+@test "a model: boundaries in words, each reason once" {
+    run --separate-stderr on '[{"name":"a","except":["rms_norm","mul"]}]' austen --batch 1
+    [[ $output == *"  tokens  segments  copies  copied bytes "*"1 token: 19 segments, 18 copies of 18432 bytes, "* ]]
+    [ "$(grep -c "     9 begin unsupported: a refused rms_norm 'blk.0.attn_norm': this device has no rms_norm" <<<"$output")" = 1 ]
+    [ "$(grep -c "copy a to cpu0, 1024 bytes" <<<"$output")" = 9 ]
+    run --separate-stderr tenon plan austen --device cpu0
+    [[ $output != *"begin"* ]]
+}
+
+@test "a model: --explain of a node, an op, a device, and of what is not there" {
+    run --separate-stderr on '[{"name":"a","except":["rope"]}]' austen --explain rope
+    [ "$status" -eq 0 ]
+    [[ $output == *"op rope: 8 nodes"*"a refused 8, "*" the first: this device has no rope"* ]]
+    run --separate-stderr on '[{"name":"a"}]' austen --explain blk.1.attn_q
+    [[ $output == "node 'blk.1.attn_q': matmul"*", chosen"*"  on a because"*"on cpu0 the whole would cost"*"blk.1.attn_q.weight"* ]]
+    run --separate-stderr on '[{"name":"a"}]' austen --explain a
+    [[ $output == "device a: a, "*"gets 72 of 72 nodes in 1 segment"* ]]
+    fails_with 2 "--explain: no node, value, op or device has the name 'blk.1.attnq'; near it are 'blk.1.attn_q'" tenon plan austen --explain blk.1.attnq
+    fails_with 2 "--explain and --json are given" tenon plan austen --explain a --json
+    fails_with 2 "--explain is of a model" tenon plan --intervals f.csv --explain a
+}

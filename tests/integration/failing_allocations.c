@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <tenon/model.h>
+#include <tenon/schedule.h>
 
 #include "failing_alloc.h"
 #include "session_rig.h"
@@ -77,6 +78,16 @@ static void take_value(void *context, const tn_planned_value *value)
     (void)context, (void)value;
 }
 
+static void take_segment(void *context, const tn_segment *segment)
+{
+    (void)context, (void)segment;
+}
+
+static void take_text(void *context, const char *text, size_t bytes)
+{
+    (void)context, (void)text, (void)bytes;
+}
+
 static tn_status report(const tn_session *session, tn_error *err)
 {
     tn_graph_memory memory = { .size = sizeof memory };
@@ -85,6 +96,13 @@ static tn_status report(const tn_session *session, tn_error *err)
         status = tn_session_graph_memory(session, 0, 1, &memory, err);
     if (status == TN_OK)
         status = tn_session_values(session, 0, 1, &(tn_planned_values){ .take = take_value }, err);
+    if (status == TN_OK)
+        status = tn_session_segments(session, 0, &(tn_segments){ .take = take_segment }, err);
+    if (status == TN_OK)
+        status = tn_session_explain_name(session, 0, "out", &(tn_sink){ .write = take_text }, err);
+    if (status == TN_E_NOT_FOUND)   // "out" is an output's name, of no value
+        status = TN_OK;
+    tn_session_explain(session, &(tn_sink){ .write = take_text });
     return status;
 }
 

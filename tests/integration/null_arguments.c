@@ -76,6 +76,10 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     tn_device_memory device_memory = { .size = sizeof device_memory };
     tn_graph_memory graph_memory = { .size = sizeof graph_memory };
     tn_planned_values values = { 0 };
+    tn_graph_schedule schedule = { .size = sizeof schedule };
+    tn_segments segments = { 0 };
+    tn_segment_copies copies = { 0 };
+    tn_sink sink = { 0 };
     tn_model_key found_key = { .size = sizeof found_key };
     tn_model_part part = { .size = sizeof part };
     tn_model_tensor tensor = { .size = sizeof tensor };
@@ -108,6 +112,15 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("out_memory", tn_session_graph_memory, session, 0, 0, NULL);
     REFUSED("session", tn_session_values, NULL, 0, 0, &values);
     REFUSED("values", tn_session_values, session, 0, 0, NULL);
+    REFUSED("session", tn_session_graph_schedule, NULL, 0, &schedule);
+    REFUSED("out_schedule", tn_session_graph_schedule, session, 0, NULL);
+    REFUSED("session", tn_session_segments, NULL, 0, &segments);
+    REFUSED("segments", tn_session_segments, session, 0, NULL);
+    REFUSED("session", tn_session_copies, NULL, 0, &copies);
+    REFUSED("copies", tn_session_copies, session, 0, NULL);
+    REFUSED("session", tn_session_explain_name, NULL, 0, "x", &sink);
+    REFUSED("name", tn_session_explain_name, session, 0, NULL, &sink);
+    REFUSED("sink", tn_session_explain_name, session, 0, "x", NULL);
     REFUSED("values->take", tn_session_values, session, 0, 0, &values);
     check_refused("tn_session_check", "session", tn_session_check(NULL, &err), &err);
     REFUSED("session", tn_session_save, NULL, path, NULL);

@@ -196,7 +196,7 @@ static const placement placements[] = {
     { "without exp the CPU keeps softmax whole",
       { REFUSE "60,35", GPU, FAST, NULL },
       true,
-      { "segment 1 on cpu0: steps ", "begins at 'shares'" },
+      { "segment 1 on cpu0: steps ", "partial0 refused softmax 'shares'" },
       { "decomposed" } },
     { "where the state cannot be, attention is not decomposed",
       { REFUSE "80,89", GPU, FAST, NULL },   // set_rows goes to the CPU, and with it the cache

@@ -3,7 +3,7 @@
 #ifndef SESSION_RIG_H
 #define SESSION_RIG_H
 
-#include <tenon/session.h>
+#include <tenon/schedule.h>
 
 // Settings end with NULL; without any: one thread, plain activations. The device "partial0" is
 // there when `with_partial` is.

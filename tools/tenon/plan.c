@@ -12,6 +12,8 @@ static const cli_option options[] = {
     CLI_TEXTLESS_MODEL_OPTIONS,
     { "batch", 0, CLI_NUMBER, "N", offsetof(plan_options, batch), 1, MOST_BATCH,
       "tokens at once, at most the context (default: as run has it, 512)" },
+    { "explain", 0, CLI_TEXT, "NAME", offsetof(plan_options, explain), 0, 0,
+      "say why what has this name is where it is: a node, value, op or device" },
     { "intervals", 0, CLI_TEXT, "FILE", offsetof(plan_options, intervals), 0, 0,
       "in place of a model: a CSV file with the columns lower, upper, size and, if wanted, id" },
     { "capacity", 0, CLI_NUMBER, "BYTES", offsetof(plan_options, capacity), 1, 0x1p63,
@@ -123,20 +125,22 @@ static int make_report(plan_report *r, const cli_loaded *loaded)
     r->graph_count = tn_session_graph_count(session);
     r->devices = calloc(r->device_count, sizeof *r->devices);
     r->graphs = calloc((size_t)r->graph_count * r->device_count, sizeof *r->graphs);
+    r->schedules = calloc(r->graph_count, sizeof *r->schedules);
     r->tokens = calloc(r->graph_count, sizeof *r->tokens);
     r->largest = calloc(r->device_count, sizeof *r->largest);
-    if (!r->devices || !r->graphs || !r->tokens || !r->largest)
+    if (!r->devices || !r->graphs || !r->schedules || !r->tokens || !r->largest)
         return cli_fail(CLI_MEMORY, "not enough memory for the report of the plan");
     tn_status status = fill_graphs(r, loaded->context, &err);
     if (status == TN_OK)
         status = fill_devices(r, loaded, &is_short, &err);
     if (is_short)
         return cli_fail(CLI_MEMORY, "not enough memory for the report of the plan");
-    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
+    return status == TN_OK ? plan_find_schedules(r, session) : cli_fail_status(&err);
 }
 
 static void drop_report(plan_report *r)
 {
+    plan_drop_schedules(r);
     free(r->devices);
     free(r->graphs);
     free(r->tokens);
@@ -221,36 +225,35 @@ static void print_graphs(const plan_report *r)
 
 static void print_live(const plan_report *r)
 {
-    tn_error room;   // names come from the file: what is not safe to show becomes \xNN
+    tn_error room;
     for (uint32_t i = 0; i < r->live_count; i++) {
         const plan_live *live = &r->live[i];
         const tn_planned_value *v = &live->value;
         const tn_graph_memory *m = &r->graphs[(size_t)live->graph * r->device_count + live->device];
         if (i == 0 || live->device != r->live[i - 1].device) {
-            (void)tn_error_set(&room, TN_OK, m->peak_name);
             printf("\nlive at the peak on %s: %" PRIu32 " token%s, step %" PRIu32 " of %" PRIu32
                    ", '%s'\n           bytes          offset      steps  value\n",
                    r->devices[live->device].name, r->tokens[live->graph],
                    cli_plural(r->tokens[live->graph]), m->peak_step, m->step_count, room.text);
         }
-        (void)tn_error_set(&room, TN_OK, v->name);
         printf("  %14" PRIu64 "  %14" PRIu64 "  %4" PRIu32 "-%-4" PRIu32 "  %s%s\n", v->peak_bytes,
                v->offset, v->first_step, v->last_step,
-               v->kind == TN_PLANNED_SCRATCH ? "scratch of " : "", room.text);
+               v->kind == TN_PLANNED_SCRATCH ? "scratch of " : "", plan_safe(v->name, &room));
     }
 }
 
 static void print_text(const plan_report *r)
 {
     tn_error room;
-    (void)tn_error_set(&room, TN_OK, r->model);
-    printf(
-        "%s: %s, a context of %" PRIu32 " token%s, %" PRIu32 " at once, %" PRIu32 " thread%s\n\n",
-        room.text, r->info.architecture, r->info.context_tokens, cli_plural(r->info.context_tokens),
-        r->tokens[r->graph_count - 1], r->threads, cli_plural(r->threads));
+    printf("%s: %s, a context of %" PRIu32 " token%s, %" PRIu32 " at once, %" PRIu32
+           " thread%s\n\n",
+           plan_safe(r->model, &room), r->info.architecture, r->info.context_tokens,
+           cli_plural(r->info.context_tokens), r->tokens[r->graph_count - 1], r->threads,
+           cli_plural(r->threads));
     for (uint32_t d = 0; d < r->device_count; d++)
         print_device(&r->devices[d]);
     print_all(r);
+    plan_print_schedules(r);
     print_graphs(r);
     print_live(r);
     if (r->is_checked)
@@ -269,6 +272,38 @@ static void warn_of_cut(const plan_report *r, int64_t batch)
                  batch, tokens, r->info.context_tokens, cli_plural(r->info.context_tokens));
 }
 
+// Names come from the file: what controls a terminal is not passed on.
+static void write_text(void *context, const char *text, size_t bytes)
+{
+    (void)context;
+    for (size_t i = 0; i < bytes; i++)
+        putchar((unsigned char)text[i] >= ' ' || text[i] == '\n' ? text[i] : '?');
+}
+
+static int explain(const cli_loaded *loaded, const char *name)
+{
+    tn_error err = { 0 };
+    const tn_session *session = tlm_context_session(loaded->context);
+    tn_status status = tn_session_explain_name(session, tn_session_graph_count(session) - 1, name,
+                                               &(tn_sink){ NULL, write_text }, &err);
+    if (status == TN_E_NOT_FOUND)
+        return cli_fail(CLI_USAGE, "plan: --explain: %s", err.text);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
+}
+
+static int tell(const plan_options *given, const cli_loaded *loaded, plan_report *report)
+{
+    int code = CLI_OK;
+    int checked = given->check ? check_plans(report, tlm_context_session(loaded->context)) : CLI_OK;
+    if (given->explain)
+        code = explain(loaded, given->explain);
+    else if (given->json)
+        code = plan_print_json(report);
+    else
+        print_text(report);
+    return checked == CLI_OK ? code : checked;
+}
+
 static int plan_model(const plan_options *given, const char *model)
 {
     cli_loaded loaded = { 0 };
@@ -277,6 +312,8 @@ static int plan_model(const plan_options *given, const char *model)
         return cli_fail(CLI_USAGE,
                         "plan: --capacity, --time-limit and --align are of --intervals, not of a "
                         "model");
+    if (given->explain && given->json)
+        return cli_fail(CLI_USAGE, "plan: --explain and --json are given, take one");
     int code = cli_load_model(&loaded, model, &given->model);
     if (code == CLI_OK)
         code = cli_load_context(&loaded, &given->model, 0, (uint32_t)given->batch);
@@ -284,13 +321,7 @@ static int plan_model(const plan_options *given, const char *model)
         code = make_report(&report, &loaded);
     if (code == CLI_OK) {
         warn_of_cut(&report, given->batch);
-        int checked = given->check ? check_plans(&report, tlm_context_session(loaded.context))
-                                   : CLI_OK;
-        if (given->json)
-            code = plan_print_json(&report);
-        else
-            print_text(&report);
-        code = checked == CLI_OK ? code : checked;
+        code = tell(given, &loaded, &report);
     }
     drop_report(&report);
     cli_unload(&loaded);
@@ -312,6 +343,7 @@ static const char *option_of_a_model(const plan_options *given)
            : m->kv_type                          ? "kv-type"
            : m->no_mmap                          ? "no-mmap"
            : given->batch                        ? "batch"
+           : given->explain                      ? "explain"
                                                  : NULL;
 }
 
@@ -357,11 +389,14 @@ static int run(int argc, char **argv)
 const cli_command cli_plan_command = {
     "plan",
     "MODEL | --intervals FILE [options]",
-    "Shows what memory a model needs on each device, and what lives at the peak",
+    "Shows which device runs what of a model and why, what memory it needs, and what lives at the "
+    "peak",
     "The peak is that of the values that live within a run; no plan is below the lower bound. What "
     "is needed is the\n"
     "peak, the states and the copied weights. A session keeps plans for batches of 1, 32 and the "
     "largest: a row each.\n"
+    "Costs are those of the cost model: claims as the devices make them, and copies over their "
+    "links.\n"
     "\n"
     "Of --intervals each is live from lower up to, not at, upper; times may be negative. "
     "--time-limit "

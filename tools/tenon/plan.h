@@ -2,12 +2,14 @@
 #ifndef CLI_PLAN_H
 #define CLI_PLAN_H
 
+#include <jansson.h>
+
 #include "load.h"
 
 typedef struct plan_options {
     cli_model_options model;
     int64_t batch;   // 0 = as run has it
-    const char *intervals;
+    const char *intervals, *explain;
     int64_t capacity, time_limit, align;   // of intervals; -1 = not given
     bool json, check;
 } plan_options;
@@ -19,6 +21,18 @@ typedef struct plan_live {   // a value that has bytes at the peak
     uint32_t device, graph;
 } plan_live;
 
+// Who runs a graph, and what is copied. Texts are the report's own.
+typedef struct plan_segment {
+    tn_segment told;
+    char *reason;
+} plan_segment;
+
+typedef struct plan_schedule {
+    tn_graph_schedule told;
+    plan_segment *segments;    // told.segment_count
+    tn_segment_copy *copies;   // told.copy_count
+} plan_schedule;
+
 typedef struct plan_report {
     const char *model;   // as the user wrote it
     tlm_context_info info;
@@ -26,6 +40,7 @@ typedef struct plan_report {
     uint64_t needed_bytes, mapped_bytes;   // of all devices and the file, as `run` counts them
     tn_device_memory *devices;   // weights in a file that was read into memory count as copied
     tn_graph_memory *graphs;     // [graph][device]
+    plan_schedule *schedules;    // by graph
     uint32_t *tokens;            // by graph: at once
     uint32_t *largest;           // by device: the graph that its arena is sized for
     plan_live *live;             // of these graphs, by device, the largest value first
@@ -37,6 +52,16 @@ typedef struct plan_report {
 uint64_t plan_needed(const tn_device_memory *device);
 
 int plan_print_json(const plan_report *report);
+
+// plan_schedule.c: fills report->schedules, which has room for all graphs. CLI_OK, or the exit code
+// after a line.
+int plan_find_schedules(plan_report *report, const tn_session *session);
+void plan_drop_schedules(plan_report *report);
+void plan_print_schedules(const plan_report *report);
+// Adds the schedule of a graph to an object. false: out of memory.
+bool plan_add_schedule(json_t *to, const plan_report *report, uint32_t graph);
+// One line that is safe to show: names come from the file.
+const char *plan_safe(const char *text, tn_error *room);
 
 // --------------------------------------------------------------------------------------- intervals
 

@@ -1,5 +1,4 @@
 // plan_json.c: what `tenon plan MODEL --json` prints.
-#include <jansson.h>
 #include <stdio.h>
 
 #include "plan.h"
@@ -49,8 +48,10 @@ static json_t *graphs_of(const plan_report *r)
         json_t *plans = json_array();
         for (uint32_t d = 0; d < r->device_count; d++)
             json_array_append_new(plans, plan_of(r->devices[d].name, &memory[d]));
-        json_array_append_new(list, json_pack("{si si so}", "tokens", (int)r->tokens[g], "steps",
-                                              (int)memory->step_count, "plans", plans));
+        json_t *graph = json_pack("{si si so}", "tokens", (int)r->tokens[g], "steps",
+                                  (int)memory->step_count, "plans", plans);
+        (void)plan_add_schedule(graph, r, g);   // what lacks memory here lacks it at the end too
+        json_array_append_new(list, graph);
     }
     return list;
 }
@@ -79,7 +80,8 @@ int plan_print_json(const plan_report *r)
         "architecture", r->info.architecture, "context_tokens", (int)r->info.context_tokens,
         "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads", (int)r->threads, "checked",
         r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r));
-    int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
+    bool is_whole = root && plan_add_schedule(root, r, r->graph_count - 1);
+    int failed = !is_whole || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);
     putchar('\n');
     return failed && !ferror(stdout)

@@ -7,6 +7,7 @@
 #include <tenon/model.h>
 #include <tenon/placement.h>
 #include <tenon/plan.h>
+#include <tenon/schedule.h>
 #include <tenon/session.h>
 #include <tenon/status.h>
 

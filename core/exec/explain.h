@@ -1,0 +1,24 @@
+// explain.h: what the files of this folder share that say why a schedule is as it is.
+//
+//   segments.c       segments and copies in numbers, and the reason of each boundary in words
+//   explain.c        the whole plan in words
+//   explain_name.c   what has one name, in words
+#ifndef TNI_EXPLAIN_H
+#define TNI_EXPLAIN_H
+
+#include <tenon/schedule.h>
+
+#include "exec/exec_internal.h"
+
+enum { TNI_REASON_BYTES = 512 };   // of the text of a reason; longer ones are cut
+
+// "1.234 us".
+const char *tni_time_text(double ns, char *text, size_t room);
+
+double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer);
+
+// Why a segment begins, beginning with the kind: "unsupported: …".
+void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
+                       const tni_offers *offers, uint32_t segment, char *text, size_t room);
+
+#endif

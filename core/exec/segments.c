@@ -1,0 +1,223 @@
+// segments.c: the schedules of a session in numbers: segments, why they begin where they do, and
+// copies (tenon/schedule.h).
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "exec/explain.h"
+
+// --------------------------------------------------------------------------------------- in words
+
+const char *tni_time_text(double ns, char *text, size_t room)
+{
+    double size = fabs(ns);
+    if (size < 1e3)
+        tni_format_text(text, room, "%.0f ns", ns);
+    else if (size < 1e6)
+        tni_format_text(text, room, "%.3f us", ns / 1e3);
+    else
+        tni_format_text(text, room, "%.3f ms", ns / 1e6);
+    return text;
+}
+
+static const char *name_of_storage(const tn_graph *graph, uint32_t storage)
+{
+    return graph->values[graph->storages[storage].owner].name;
+}
+
+static void say_cost(const tn_session *session, const tni_boundary *b, const char *name, char *text,
+                     size_t room)
+{
+    char here[24], there[24], more[24];
+    const char *before = session->lanes[b->before].device->name;
+    tni_time_text(b->move.here_ns, here, sizeof here);
+    tni_time_text(b->move.there_ns, there, sizeof there);
+    tni_time_text(b->move.more_ns, more, sizeof more);
+    if (b->why == TNI_BEGINS_COST)
+        tni_format_text(text, room,
+                        "cost: '%s' takes %s here and %s on %s; with its copies the "
+                        "whole would cost %s more",
+                        name, here, there, before, more);
+    else
+        tni_format_text(text, room,
+                        "order: '%s' takes %s here and %s on %s; the whole would cost "
+                        "no more",
+                        name, here, there, before);
+}
+
+void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
+                       const tni_offers *offers, uint32_t segment, char *text, size_t room)
+{
+    const tn_graph *graph = compiled->schedule.graph;
+    tni_boundary b = tni_boundary_of(offers, segment);
+    const tni_node *node = &graph->nodes[b.node];
+    const char *here = session->lanes[compiled->schedule.segments[segment].place].device->name;
+    const char *before = session->lanes[b.before].device->name;
+    const char *refusal;
+    char plain[TNI_REASON_BYTES];
+    switch (b.why) {
+    case TNI_BEGINS_FIRST:
+        tni_format_text(plain, sizeof plain, "first: the graph begins");
+        break;
+    case TNI_BEGINS_UNSUPPORTED:
+        refusal = tni_refusal_of(offers, b.node, b.before);
+        tni_format_text(plain, sizeof plain,
+                        refusal ? "unsupported: %s refused %s '%s': %s"
+                                : "unsupported: %s made no claim on %s '%s' alone",
+                        before, tni_op_find(node->op)->name, node->name, refusal);
+        break;
+    case TNI_BEGINS_STATE:
+        tni_format_text(plain, sizeof plain, "state: '%s' touches '%s', which lives on %s",
+                        node->name, name_of_storage(graph, b.move.tied), here);
+        break;
+    default:
+        say_cost(session, &b, node->name, plain, sizeof plain);
+    }
+    tni_text_make_safe(text, room, plain, sizeof plain);   // names may come from a file
+}
+
+// -------------------------------------------------------------------------------------- in numbers
+
+static double copies_ns(const tni_schedule *schedule, uint64_t *out_bytes)
+{
+    double sum = 0;
+    *out_bytes = 0;
+    for (uint32_t t = 0; t < schedule->transfer_count; t++) {
+        *out_bytes += schedule->graph->storages[schedule->transfers[t].storage].bytes;
+        sum += tni_copy_ns(schedule, t);
+    }
+    return sum;
+}
+
+double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer)
+{
+    const tni_transfer *t = &schedule->transfers[transfer];
+    return tni_links_cost_ns(&schedule->links, t->from, t->to,
+                             schedule->graph->storages[t->storage].bytes);
+}
+
+tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
+                                    tn_graph_schedule *out_schedule, tn_error *err)
+{
+    const tni_compiled *compiled = NULL;
+    tn_status status = tni_need(err, __func__, "session", session, "out_schedule", out_schedule,
+                                NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_schedule, __func__, "out_schedule", err);
+    if (status == TN_OK)
+        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+    tn_graph_schedule schedule = { .size = sizeof schedule };
+    if (status == TN_OK) {
+        const tni_schedule *s = &compiled->schedule;
+        schedule.is_proved = s->is_proven;
+        schedule.node_count = s->graph->node_count;
+        schedule.step_count = s->unit_count;
+        schedule.segment_count = s->segment_count;
+        schedule.copy_count = s->transfer_count;
+        schedule.method = s->method ? s->method : "";
+        schedule.cost_ns = s->cost_ns;
+        schedule.bound_ns = s->bound_ns;
+        schedule.greedy_ns = isfinite(s->greedy_ns) ? s->greedy_ns : 0;
+        schedule.copies_ns = copies_ns(s, &schedule.copy_bytes);
+    }
+    tni_give_struct(out_schedule, &schedule, sizeof schedule);
+    return status;
+}
+
+static uint32_t why_of(tni_begins why)
+{
+    switch (why) {
+    case TNI_BEGINS_FIRST:
+        return TN_BEGINS_FIRST;
+    case TNI_BEGINS_UNSUPPORTED:
+        return TN_BEGINS_UNSUPPORTED;
+    case TNI_BEGINS_STATE:
+        return TN_BEGINS_STATE;
+    case TNI_BEGINS_COST:
+        return TN_BEGINS_COST;
+    default:
+        return TN_BEGINS_ORDER;
+    }
+}
+
+static void tell_segment(const tn_session *session, const tni_compiled *compiled,
+                         const tni_offers *offers, uint32_t index, const tn_segments *segments)
+{
+    const tni_schedule *schedule = &compiled->schedule;
+    const tni_segment *segment = &schedule->segments[index];
+    tni_boundary boundary = tni_boundary_of(offers, index);
+    char reason[TNI_REASON_BYTES];
+    tni_boundary_text(session, compiled, offers, index, reason, sizeof reason);
+    const char *refusal = boundary.why == TNI_BEGINS_UNSUPPORTED
+                              ? tni_refusal_of(offers, boundary.node, boundary.before)
+                              : NULL;
+    tn_segment told = {
+        .size = sizeof told,
+        .device = segment->place,
+        .first_step = segment->first_unit,
+        .step_count = segment->unit_count,
+        .why = why_of(boundary.why),
+        .first_node = schedule->graph->nodes[schedule->units[segment->first_unit]->nodes[0]].name,
+        .reason = reason,
+        .op = tni_op_find(schedule->graph->nodes[boundary.node].op)->name,
+        .refusal = refusal ? refusal : "",
+        .more_ns = boundary.why == TNI_BEGINS_COST ? boundary.move.more_ns : 0,
+    };
+    for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
+        told.node_count += schedule->units[u]->node_count;
+        told.cost_ns += schedule->units[u]->cost_ns;
+    }
+    segments->take(segments->context, &told);
+}
+
+tn_status tn_session_segments(const tn_session *session, uint32_t graph,
+                              const tn_segments *segments, tn_error *err)
+{
+    const tni_compiled *compiled = NULL;
+    tn_status status = tni_need(err, __func__, "session", session, "segments", segments, NULL);
+    if (status == TN_OK && !segments->take)
+        status = tni_fail(err, TN_E_ARG, "%s: segments->take is NULL", __func__);
+    if (status == TN_OK)
+        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+    if (status != TN_OK)
+        return status;
+    tni_arena arena;
+    tni_offers offers;
+    tni_arena_init(&arena, &session->arena.allocator);
+    if (!tni_offers_make(&compiled->schedule, &arena, &offers))
+        status = tni_fail_memory(err, "the reasons of a schedule",
+                                 compiled->graph->node_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < compiled->schedule.segment_count && status == TN_OK; i++)
+        tell_segment(session, compiled, &offers, i, segments);
+    tni_arena_finish(&arena);
+    return status;
+}
+
+tn_status tn_session_copies(const tn_session *session, uint32_t graph,
+                            const tn_segment_copies *copies, tn_error *err)
+{
+    const tni_compiled *compiled = NULL;
+    tn_status status = tni_need(err, __func__, "session", session, "copies", copies, NULL);
+    if (status == TN_OK && !copies->take)
+        status = tni_fail(err, TN_E_ARG, "%s: copies->take is NULL", __func__);
+    if (status == TN_OK)
+        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+    if (status != TN_OK)
+        return status;
+    const tni_schedule *schedule = &compiled->schedule;
+    for (uint32_t t = 0; t < schedule->transfer_count; t++) {
+        const tni_transfer *transfer = &schedule->transfers[t];
+        const tn_segment_copy told = {
+            .size = sizeof told,
+            .from = transfer->from,
+            .to = transfer->to,
+            .segment = transfer->segment,
+            .value = name_of_storage(schedule->graph, transfer->storage),
+            .bytes = schedule->graph->storages[transfer->storage].bytes,
+            .cost_ns = tni_copy_ns(schedule, t),
+        };
+        copies->take(copies->context, &told);
+    }
+    return TN_OK;
+}
