@@ -23,6 +23,7 @@
 //   explain.c   the plan in words (explain.h: what it shares with the next two)
 //   explain_name.c   what the plan has to do with one name
 //   segments.c  segments and copies in numbers, with reasons
+//   tune.c, tune_bench.c   devices and links, measured (tune.h)
 //   report.c    the plan in numbers, and what lives at its peak
 //   check.c     whether the plan is right, from graph, schedule and claims alone
 #ifndef TNI_EXEC_INTERNAL_H

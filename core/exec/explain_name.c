@@ -343,6 +343,10 @@ static void say_device(const telling *t, uint32_t place)
             lane->device->name, lane->device->info.name, claims, plural(claims), nodes,
             t->graph->node_count, segments, plural(segments),
             tni_time_text(cost_ns, time, sizeof time));
+    tni_say(t->sink,
+            lane->device->measured.is_there ? "  its claims count %.3f times, as measured\n"
+                                            : "  its claims count as it says\n",
+            tni_claim_factor(lane->device));
     for (int is_out = 0; is_out < 2; is_out++) {
         uint32_t count = 0;
         uint64_t bytes = 0;

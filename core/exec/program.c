@@ -54,7 +54,7 @@ static bool make_unit(const making *m, const tni_claim *claim, tnp_claim *unit)
         .in_place = in_place,
         .packs = pack_pointers,
         .name = claim->name,
-        .cost_ns = claim->cost_ns,
+        .cost_ns = claim->claimed_ns,
         .scratch_bytes = claim->scratch_bytes,
         .resident_bytes = claim->resident_bytes,
         .tag = claim->tag,
@@ -214,6 +214,7 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
         pointers[i] = &m->bindings[i];
     tnp_error plugin_error = tni_plugin_error();
     tnp_bind what = { .size = sizeof what,
+                      .flags = tni_runtime_is_traced(m->session->runtime) ? TNP_BIND_TRACE : 0,
                       .binding_count = m->binding_count,
                       .bindings = pointers };
     tnp_bound *made = NULL;

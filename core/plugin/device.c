@@ -50,12 +50,18 @@ static void warn_of_settings(const tn_device *device)
 
 tn_status tni_device_open(tn_device *device, tn_error *err)
 {
+    char warning[sizeof err->text] = "";
     pthread_mutex_lock(&device->runtime->opening);
     bool is_first = !device->opened;
     tn_status status = is_first ? open_device(device, err) : TN_OK;
+    if (is_first && status == TN_OK)
+        tni_measured_load(device, warning, sizeof warning);
     pthread_mutex_unlock(&device->runtime->opening);
     if (is_first && status == TN_OK)   // outside the lock: the log is a call of the application's
         warn_of_settings(device);
+    if (warning[0])
+        tni_log_line(&device->runtime->log, TN_LOG_WARNING,
+                     "%s: what was measured of it is ignored: %s", device->name, warning);
     return status;
 }
 

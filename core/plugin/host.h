@@ -16,11 +16,12 @@
 #include "base/log.h"
 #include "base/team.h"
 #include "base/text.h"
+#include "plugin/measured.h"
 
 enum { TNI_DEVICE_NAME_BYTES = 64 };
 
-// Everything but `opened` is fixed when the runtime has been created. Read only outside
-// core/plugin/.
+// Everything but `opened`, `key` and `measured` is fixed when the runtime has been created. Read
+// only outside core/plugin/.
 struct tn_device {
     tn_runtime *runtime;
     const tnp_plugin *table;   // the calls of its plugin
@@ -29,11 +30,22 @@ struct tn_device {
     char name[TNI_DEVICE_NAME_BYTES];   // "cpu0"
     tnp_device_info info;               // texts are safe to show, kind is one of TNP_KIND_
     tnp_device *opened;                 // NULL before the first tni_device_open
+    char key[TNI_DEVICE_KEY_BYTES];     // of what was measured of it; like `measured` from then on
+    tni_measured measured;              // !is_there: nothing was
 };
 
 // Opens the device, once; `device->opened` is the runtime's and closed with it. Errors: those of
 // the plugin. [any]
 TN_NODISCARD tn_status tni_device_open(tn_device *device, tn_error *err);
+
+// From now on the device has these figures; they are kept in the user's cache, the file replaced as
+// a whole. path: where, "" after an error. No session of the device is made meanwhile. Errors:
+// TN_E_FILE there is no place for it; TN_E_IO it cannot be written.
+TN_NODISCARD tn_status tni_measured_keep(tn_device *device, const tni_measured *measured,
+                                         char *path, size_t room, tn_error *err);
+
+// What was measured of copies between two opened devices; NULL = nothing. [any]
+const tni_link_figures *tni_measured_peer(const tn_device *from, const tn_device *to);
 
 // Asks an opened device about memory `memory` (< device->info.memory_count) and checks the answer:
 // alignments are powers of two, free is at most total, no limit is above total where that is known.
@@ -56,6 +68,7 @@ typedef struct tni_trace {
     void (*span)(void *context, const char *plugin, const void *queue, const tnp_span *span);
 } tni_trace;
 void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace);
+bool tni_runtime_is_traced(const tn_runtime *runtime);   // bounds made now are to tell spans
 
 // Makes a tn_error of a plugin's, "cpu0: text", and answers its status. `who` is the device or
 // plugin, perhaps with the call ("cpu0: compile"). The text may be anything: unterminated, not

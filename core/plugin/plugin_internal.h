@@ -10,6 +10,8 @@
 //         table.c       the table that the query answered
 //       services.c    what the host does for a plugin
 //     device.c      opening, asking
+//       measured.c    what was measured of it before, from the user's cache
+//         measured_text.c   the form of that file
 //     settings.c    which settings a plugin asked for; warnings of those that nobody did
 #ifndef TNI_PLUGIN_INTERNAL_H
 #define TNI_PLUGIN_INTERNAL_H
@@ -199,6 +201,12 @@ const char *tni_plugin_ask(tni_plugin *plugin, const char *key);
 void tni_plugin_warn_of_unasked(const tni_plugin *plugin);
 // Settings of plugins that no candidate is named.
 void tni_runtime_warn_of_absent(tn_runtime *runtime);
+
+// The key of a device, and what the cache has of it, into the device; when it is opened. warning:
+// of a file that is ignored, "" = none.
+void tni_measured_load(tn_device *device, char *warning, size_t room);
+// What tells a device from others, and its figures from theirs.
+void tni_device_key(const tn_device *device, char key[TNI_DEVICE_KEY_BYTES]);
 
 // Decides on every candidate and lists the devices. Errors: TN_E_HOST_MEMORY.
 tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err);

@@ -225,3 +225,8 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
 {
     runtime->trace = trace ? *trace : (tni_trace){ 0 };
 }
+
+bool tni_runtime_is_traced(const tn_runtime *runtime)
+{
+    return runtime->trace.span != NULL;
+}

@@ -1,9 +1,12 @@
-// cost.c: links between places.
+// cost.c: links between places, and what claims are worth.
 //
-// Where the numbers come from, the first that is known:
-//   1. link(from, to) of the plugin, between two devices of one instance
-//   2. link(from, NULL) and link(NULL, to), one after the other: through the host's memory
+// Where the numbers of a link come from, the first that is known:
+//   1. between two devices of one instance that copy directly: what was measured, or link(from, to)
+//      of the plugin
+//   2. through the host's memory, up and then down: of each half what was measured, or link(from,
+//      NULL) and link(NULL, to)
 //   3. the default
+// What was measured is that of `tenon tune` (core/plugin/measured.c).
 #include "sched/cost.h"
 
 // 8 GB/s and 10 us, a slow PCI Express slot.
@@ -20,7 +23,8 @@ bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out)
     out->place_count = place_count;
     out->latency_ns = tni_arena_take_array(arena, pairs, sizeof *out->latency_ns);
     out->ns_per_byte = tni_arena_take_array(arena, pairs, sizeof *out->ns_per_byte);
-    if (!out->latency_ns || !out->ns_per_byte)
+    out->known_by = tni_arena_take_array(arena, pairs, sizeof *out->known_by);
+    if (!out->latency_ns || !out->ns_per_byte || !out->known_by)
         return false;
     for (size_t i = 0; i < pairs; i++) {
         out->latency_ns[i] = default_latency_ns;
@@ -41,21 +45,44 @@ static bool ask_link(const tn_device *whose, const tn_device *from, const tn_dev
            out->bytes_per_s;
 }
 
-static void find_link(const tn_device *from, const tn_device *to, double *latency_ns,
-                      double *ns_per_byte)
+typedef struct half {
+    double latency_ns, ns_per_byte;
+    tni_known_by known_by;   // TNI_BY_DEFAULT: nothing is
+} half;
+
+// measured NULL, or without a bandwidth: nothing was.
+static half find_half(const tni_link_figures *measured, bool is_told, const tnp_link *told)
+{
+    if (measured && measured->bytes_per_s)
+        return (half){ (double)measured->latency_ns, 1e9 / (double)measured->bytes_per_s,
+                       TNI_BY_MEASURE };
+    if (is_told)
+        return (half){ (double)told->latency_ns, 1e9 / (double)told->bytes_per_s, TNI_BY_PLUGIN };
+    return (half){ .known_by = TNI_BY_DEFAULT };
+}
+
+static void find_link(const tn_device *from, const tn_device *to, tni_links *out, size_t at)
 {
     tnp_link direct, up, down;
     bool is_one_plugin = from->table == to->table && from->instance == to->instance;
+    half whole;
     if (is_one_plugin && from->opened && to->opened && ask_link(from, from, to, &direct) &&
         (direct.flags & TNP_LINK_COPY)) {
-        *latency_ns = (double)direct.latency_ns;
-        *ns_per_byte = 1e9 / (double)direct.bytes_per_s;
-        return;
+        whole = find_half(tni_measured_peer(from, to), true, &direct);
+    } else {
+        bool is_up_told = ask_link(from, from, NULL, &up),
+             is_down_told = ask_link(to, NULL, to, &down);
+        half first = find_half(&from->measured.up, is_up_told, &up);
+        half second = find_half(&to->measured.down, is_down_told, &down);
+        whole = (half){ first.latency_ns + second.latency_ns,
+                        first.ns_per_byte + second.ns_per_byte,
+                        first.known_by < second.known_by ? first.known_by : second.known_by };
     }
-    if (!ask_link(from, from, NULL, &up) || !ask_link(to, NULL, to, &down))
+    if (whole.known_by == TNI_BY_DEFAULT)
         return;
-    *latency_ns = (double)up.latency_ns + (double)down.latency_ns;
-    *ns_per_byte = 1e9 / (double)up.bytes_per_s + 1e9 / (double)down.bytes_per_s;
+    out->latency_ns[at] = whole.latency_ns;
+    out->ns_per_byte[at] = whole.ns_per_byte;
+    out->known_by[at] = (uint8_t)whole.known_by;
 }
 
 bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena *arena,
@@ -67,7 +94,12 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
         for (uint32_t to = 0; to < device_count; to++) {
             size_t i = (size_t)from * device_count + to;
             if (from != to)
-                find_link(devices[from], devices[to], &out->latency_ns[i], &out->ns_per_byte[i]);
+                find_link(devices[from], devices[to], out, i);
         }
     return true;
+}
+
+double tni_claim_factor(const tn_device *device)
+{
+    return device->measured.is_there ? (double)device->measured.claim_ppm / 1e6 : 1;
 }

@@ -8,9 +8,12 @@
 
 #include "plugin/host.h"
 
+typedef enum tni_known_by { TNI_BY_DEFAULT, TNI_BY_PLUGIN, TNI_BY_MEASURE } tni_known_by;
+
 // By pair of places, [from * place_count + to].
 typedef struct tni_links {
     uint32_t place_count;
+    uint8_t *known_by;   // a tni_known_by: of two halves the worse
     double *latency_ns;
     double *ns_per_byte;
 } tni_links;
@@ -28,9 +31,12 @@ double tni_transfer_cost_ns(uint64_t bytes);
 // Links that are all like one that nobody knows. false: out of memory.
 bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out);
 
-// What the plugins say of their opened devices; the default where they say nothing. false: out of
+// What was measured of opened devices, else what their plugins say, else the default. false: out of
 // memory.
 bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena *arena,
                     tni_links *out);
+
+// A claim of a device costs so many times what it says: 1 until it was measured.
+double tni_claim_factor(const tn_device *device);
 
 #endif

@@ -80,6 +80,7 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     tn_segments segments = { 0 };
     tn_segment_copies copies = { 0 };
     tn_sink sink = { 0 };
+    tn_link_cost link = { .size = sizeof link };
     tn_model_key found_key = { .size = sizeof found_key };
     tn_model_part part = { .size = sizeof part };
     tn_model_tensor tensor = { .size = sizeof tensor };
@@ -118,6 +119,9 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("segments", tn_session_segments, session, 0, NULL);
     REFUSED("session", tn_session_copies, NULL, 0, &copies);
     REFUSED("copies", tn_session_copies, session, 0, NULL);
+    REFUSED("session", tn_session_link, NULL, 0, 1, &link);
+    REFUSED("out_link", tn_session_link, session, 0, 1, NULL);
+    REFUSED("runtime", tn_tune, NULL, NULL, NULL);
     REFUSED("session", tn_session_explain_name, NULL, 0, "x", &sink);
     REFUSED("name", tn_session_explain_name, session, 0, NULL, &sink);
     REFUSED("sink", tn_session_explain_name, session, 0, "x", NULL);
@@ -200,6 +204,7 @@ static void every_other_call_does_nothing(void **state)
     assert_null(tn_runtime_find_device(NULL, "cpu0"));
     assert_null(tn_runtime_find_device(runtime, NULL));
     tn_device_describe(NULL, &device);
+    assert_true(tn_device_claim_factor(NULL, NULL) == 1);
     tn_device_describe(tn_runtime_device(runtime, 0), NULL);
     assert_int_equal(tn_runtime_plugin_count(NULL), 0);
     tn_runtime_plugin(NULL, 0, &plugin);

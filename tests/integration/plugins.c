@@ -655,6 +655,7 @@ int main(int argc, char **argv)
         return 1;
     unsetenv("TENON_PLUGIN_PATH");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_faulty_plugin_has_its_reason_and_the_good_ones_work),
         cmocka_unit_test(what_devices_say_of_themselves_is_made_safe),

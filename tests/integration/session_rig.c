@@ -61,6 +61,7 @@ static tn_runtime *make_runtime(const tn_allocator *allocator, const char *secon
         else
             all[options.setting_count++] = *settings;
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
     unsetenv("TENON_PLUGIN_PATH");
     log_text[0] = told_text[0] = 0;
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)

@@ -9,7 +9,8 @@
 static const cli_command *const commands[] = { &cli_run_command,        &cli_tokenize_command,
                                                &cli_perplexity_command, &cli_inspect_command,
                                                &cli_plan_command,       &cli_bench_command,
-                                               &cli_devices_command,    &cli_plugins_command };
+                                               &cli_devices_command,    &cli_plugins_command,
+                                               &cli_tune_command };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static int show_help(void)
@@ -26,7 +27,7 @@ static int show_help(void)
            "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for "
            "plugins), TENON_CPU_ISA\n"
            "(scalar or avx2: lowers the instruction set of the CPU plugin), XDG_CONFIG_HOME (where "
-           "tenon/tenon.ini is).\n");
+           "tenon/tenon.ini is),\nXDG_CACHE_HOME (where tenon/tune is).\n");
     return cli_end_output();
 }
 

@@ -125,17 +125,17 @@ static int make_report(plan_report *r, const cli_loaded *loaded)
     r->graph_count = tn_session_graph_count(session);
     r->devices = calloc(r->device_count, sizeof *r->devices);
     r->graphs = calloc((size_t)r->graph_count * r->device_count, sizeof *r->graphs);
-    r->schedules = calloc(r->graph_count, sizeof *r->schedules);
     r->tokens = calloc(r->graph_count, sizeof *r->tokens);
     r->largest = calloc(r->device_count, sizeof *r->largest);
-    if (!r->devices || !r->graphs || !r->schedules || !r->tokens || !r->largest)
+    if (!r->devices || !r->graphs || !r->tokens || !r->largest)
         return cli_fail(CLI_MEMORY, "not enough memory for the report of the plan");
     tn_status status = fill_graphs(r, loaded->context, &err);
     if (status == TN_OK)
         status = fill_devices(r, loaded, &is_short, &err);
     if (is_short)
         return cli_fail(CLI_MEMORY, "not enough memory for the report of the plan");
-    return status == TN_OK ? plan_find_schedules(r, session) : cli_fail_status(&err);
+    return status == TN_OK ? plan_find_schedules(r, session, loaded->runtime)
+                           : cli_fail_status(&err);
 }
 
 static void drop_report(plan_report *r)

@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#include <tenon/tune.h>
+
 #include "load.h"
 
 typedef struct plan_options {
@@ -33,6 +35,12 @@ typedef struct plan_schedule {
     tn_segment_copy *copies;   // told.copy_count
 } plan_schedule;
 
+// Between two devices that copies of a plan use.
+typedef struct plan_link {
+    uint32_t from, to;
+    tn_link_cost cost;
+} plan_link;
+
 typedef struct plan_report {
     const char *model;   // as the user wrote it
     tlm_context_info info;
@@ -41,6 +49,9 @@ typedef struct plan_report {
     tn_device_memory *devices;   // weights in a file that was read into memory count as copied
     tn_graph_memory *graphs;     // [graph][device]
     plan_schedule *schedules;    // by graph
+    double *claim_factors;       // by device: its claims cost so many times what it says
+    uint32_t *is_measured;       // by device: whether that was measured
+    plan_link *links;            // device_count * (device_count - 1)
     uint32_t *tokens;            // by graph: at once
     uint32_t *largest;           // by device: the graph that its arena is sized for
     plan_live *live;             // of these graphs, by device, the largest value first
@@ -53,13 +64,14 @@ uint64_t plan_needed(const tn_device_memory *device);
 
 int plan_print_json(const plan_report *report);
 
-// plan_schedule.c: fills report->schedules, which has room for all graphs. CLI_OK, or the exit code
-// after a line.
-int plan_find_schedules(plan_report *report, const tn_session *session);
+// plan_schedule.c: fills schedules and what costs are reckoned with. CLI_OK, or the exit code after
+// a line.
+int plan_find_schedules(plan_report *report, const tn_session *session, tn_runtime *runtime);
 void plan_drop_schedules(plan_report *report);
 void plan_print_schedules(const plan_report *report);
 // Adds the schedule of a graph to an object. false: out of memory.
 bool plan_add_schedule(json_t *to, const plan_report *report, uint32_t graph);
+json_t *plan_links(const plan_report *report);
 // One line that is safe to show: names come from the file.
 const char *plan_safe(const char *text, tn_error *room);
 

@@ -8,17 +8,19 @@ static json_t *integer(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-static json_t *device_of(const tn_device_memory *m)
+static json_t *device_of(const plan_report *r, uint32_t device)
 {
-    return json_pack("{ss so so so so so so so so so so so}", "name", m->name, "peak_bytes",
-                     integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
-                     "capacity_bytes", integer(m->capacity_bytes), "gap_bytes",
-                     integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes",
-                     integer(m->unshared_bytes), "in_place_saved_bytes",
-                     integer(m->in_place_saved_bytes), "packing_saved_bytes",
-                     integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
-                     "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
-                     integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)));
+    const tn_device_memory *m = &r->devices[device];
+    return json_pack(
+        "{ss so so so so so so so so so so so sf sb}", "name", m->name, "peak_bytes",
+        integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
+        "capacity_bytes", integer(m->capacity_bytes), "gap_bytes",
+        integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes", integer(m->unshared_bytes),
+        "in_place_saved_bytes", integer(m->in_place_saved_bytes), "packing_saved_bytes",
+        integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
+        "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
+        integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)), "claim_factor",
+        r->claim_factors[device], "measured", (int)r->is_measured[device]);
 }
 
 static json_t *plan_of(const char *device, const tn_graph_memory *m)
@@ -36,7 +38,7 @@ static json_t *devices_of(const plan_report *r)
 {
     json_t *list = json_array();
     for (uint32_t d = 0; d < r->device_count; d++)
-        json_array_append_new(list, device_of(&r->devices[d]));
+        json_array_append_new(list, device_of(r, d));
     return list;
 }
 
@@ -75,11 +77,11 @@ static json_t *live_of(const plan_report *r)
 int plan_print_json(const plan_report *r)
 {
     json_t *root = json_pack(
-        "{si so so so ss si si si sb so so}", "schema_version", 1, "devices", devices_of(r),
+        "{si so so so ss si si si sb so so so}", "schema_version", 1, "devices", devices_of(r),
         "needed_bytes", integer(r->needed_bytes), "mapped_bytes", integer(r->mapped_bytes),
         "architecture", r->info.architecture, "context_tokens", (int)r->info.context_tokens,
         "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads", (int)r->threads, "checked",
-        r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r));
+        r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r), "links", plan_links(r));
     bool is_whole = root && plan_add_schedule(root, r, r->graph_count - 1);
     int failed = !is_whole || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);

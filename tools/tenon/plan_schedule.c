@@ -57,11 +57,35 @@ static tn_status find_schedule(plan_schedule *s, const tn_session *session, uint
     return status;
 }
 
-int plan_find_schedules(plan_report *r, const tn_session *session)
+static tn_status find_links(plan_report *r, const tn_session *session, tn_error *err)
+{
+    tn_status status = TN_OK;
+    plan_link *link = r->links;
+    for (uint32_t from = 0; from < r->device_count; from++)
+        for (uint32_t to = 0; to < r->device_count && status == TN_OK; to++) {
+            if (from == to)
+                continue;
+            *link = (plan_link){ from, to, { .size = sizeof link->cost } };
+            status = tn_session_link(session, from, to, &link->cost, err);
+            link++;
+        }
+    return status;
+}
+
+int plan_find_schedules(plan_report *r, const tn_session *session, tn_runtime *runtime)
 {
     tn_error err = { 0 };
     tn_status status = TN_OK;
-    bool is_short = false;
+    r->schedules = calloc(r->graph_count, sizeof *r->schedules);
+    r->claim_factors = calloc(r->device_count, sizeof *r->claim_factors);
+    r->is_measured = calloc(r->device_count, sizeof *r->is_measured);
+    r->links = calloc((size_t)r->device_count * r->device_count, sizeof *r->links);
+    bool is_short = !r->schedules || !r->claim_factors || !r->is_measured || !r->links;
+    for (uint32_t d = 0; d < r->device_count && !is_short; d++)
+        r->claim_factors[d] = tn_device_claim_factor(
+            tn_runtime_find_device(runtime, r->devices[d].name), &r->is_measured[d]);
+    if (!is_short)
+        status = find_links(r, session, &err);
     for (uint32_t g = 0; g < r->graph_count && status == TN_OK && !is_short; g++)
         status = find_schedule(&r->schedules[g], session, g, &is_short, &err);
     if (is_short)
@@ -79,6 +103,9 @@ void plan_drop_schedules(plan_report *r)
         free(s->copies);
     }
     free(r->schedules);
+    free(r->claim_factors);
+    free(r->is_measured);
+    free(r->links);
 }
 
 // ------------------------------------------------------------------------------------------- JSON
@@ -88,6 +115,32 @@ static const char *word_of(uint32_t why)
     static const char *const words[] = { "",      "first", "unsupported", "state", "cost",
                                          "order", "pin",   "layer",       "memory" };
     return why < sizeof words / sizeof *words ? words[why] : words[0];
+}
+
+static const char *known_by(const tn_link_cost *link)
+{
+    return link->known_by == TN_KNOWN_BY_MEASURE  ? "measured"
+           : link->known_by == TN_KNOWN_BY_PLUGIN ? "plugin"
+                                                  : "default";
+}
+
+static uint32_t link_count(const plan_report *r)
+{
+    return r->device_count * (r->device_count - 1);
+}
+
+json_t *plan_links(const plan_report *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < link_count(r); i++) {
+        const plan_link *link = &r->links[i];
+        json_array_append_new(list,
+                              json_pack("{ss ss sf sf ss}", "from", r->devices[link->from].name,
+                                        "to", r->devices[link->to].name, "latency_ns",
+                                        link->cost.latency_ns, "bytes_per_s",
+                                        link->cost.bytes_per_s, "known_by", known_by(&link->cost)));
+    }
+    return list;
 }
 
 static json_t *segments_of(const plan_report *r, const plan_schedule *s)
@@ -136,6 +189,43 @@ bool plan_add_schedule(json_t *to, const plan_report *r, uint32_t graph)
 }
 
 // ------------------------------------------------------------------------------------------- text
+
+static bool is_used(const plan_report *r, const plan_link *link)
+{
+    for (uint32_t g = 0; g < r->graph_count; g++)
+        for (uint32_t c = 0; c < r->schedules[g].told.copy_count; c++)
+            if (r->schedules[g].copies[c].from == link->from &&
+                r->schedules[g].copies[c].to == link->to)
+                return true;
+    return false;
+}
+
+// What the costs are made of: as the devices say, or as it was measured.
+static void print_figures(const plan_report *r)
+{
+    uint32_t measured = 0;
+    for (uint32_t d = 0; d < r->device_count; d++) {
+        measured += r->is_measured[d];
+        if (r->is_measured[d])
+            printf("  claims of %s count %.3f times, as measured\n", r->devices[d].name,
+                   r->claim_factors[d]);
+    }
+    if (measured < r->device_count)
+        printf("  claims of %s count as they are made: tenon tune measures them\n",
+               measured               ? "the others"
+               : r->device_count == 1 ? r->devices[0].name
+                                      : "all");
+    for (uint32_t i = 0; i < link_count(r); i++) {
+        const plan_link *link = &r->links[i];
+        if (is_used(r, link))
+            printf("  %s to %s takes %.3f us and 1 s for %.1f GB, %s\n",
+                   r->devices[link->from].name, r->devices[link->to].name,
+                   link->cost.latency_ns / 1e3, link->cost.bytes_per_s / 1e9,
+                   link->cost.known_by == TN_KNOWN_BY_MEASURE  ? "as measured"
+                   : link->cost.known_by == TN_KNOWN_BY_PLUGIN ? "as the plugin says"
+                                                               : "by default");
+    }
+}
 
 static void print_row(const plan_report *r, uint32_t graph)
 {
@@ -211,6 +301,7 @@ void plan_print_schedules(const plan_report *r)
          "by");
     for (uint32_t g = 0; g < r->graph_count; g++)
         print_row(r, g);
+    print_figures(r);
     for (uint32_t g = 0; g < r->graph_count; g++) {
         const plan_schedule *s = &r->schedules[g];
         if (s->told.segment_count < 2)

@@ -10,5 +10,6 @@
 #include <tenon/schedule.h>
 #include <tenon/session.h>
 #include <tenon/status.h>
+#include <tenon/tune.h>
 
 #endif

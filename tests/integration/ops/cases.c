@@ -285,6 +285,7 @@ static int make_runtime(void **state)
 
     (void)state;
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
     unsetenv("TENON_PLUGIN_PATH");
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
         fail_msg("%s", err.text);

@@ -45,9 +45,10 @@ typedef struct device_case {
 
 static void device_case_init(device_case *c)
 {
-    *c = (device_case){
-        .device = { .table = &table, .name = "npu0", .info = { .id = 42, .memory_count = 1 } }
-    };
+    *c = (device_case){ .device = { .table = &table,
+                                    .plugin = "npu",
+                                    .name = "npu0",
+                                    .info = { .id = 42, .memory_count = 1 } } };
     c->device.runtime = &c->runtime;
     pthread_mutex_init(&c->runtime.opening, NULL);
     opened_count = 0;

@@ -153,6 +153,7 @@ int main(void)
 {
     unsetenv("TENON_PLUGIN_PATH");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_that_the_plugin_never_asked_for_is_told_when_a_device_is_opened),
         cmocka_unit_test(a_key_of_several_sources_is_told_once_with_the_one_that_counts),

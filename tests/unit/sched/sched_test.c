@@ -23,6 +23,7 @@ void rig_begin(rig *r, uint32_t device_count)
         .size = sizeof options, .threads = 1, .log = keep_line, .log_context = r
     };
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
     setenv("HOME", "/nonexistent", 1);
     unsetenv("TENON_PLUGIN_PATH");
     if (tn_runtime_create(&options, &r->runtime, &r->err) != TN_OK ||
