@@ -149,6 +149,14 @@ static void the_model_has_the_same_bits_on_any_devices(void **state)
           { "a", "cpu0" },
           { "a", "cpu0" } },
         { "[{\"name\":\"a\",\"dtypes\":[\"F32\",\"F16\"]}]", { NULL }, { "cpu0" } },
+        { "[{\"name\":\"a\",\"fuse\":true}]", { "a" }, { "a" } },
+        { "[{\"name\":\"a\",\"fuse\":true,\"host_visible\":false,\"order\":\"late\"}]",
+          { "a" },
+          { "a" } },
+        { "[{\"name\":\"a\",\"fuse\":true,\"except\":[\"rope\"]},{\"name\":\"b\",\"only\":"
+          "[\"rope\",\"swiglu\",\"mul\"],\"fuse\":true,\"host_visible\":false}]",
+          { "a", "b" },
+          { "a", "b" } },
         { "[{\"name\":\"a\",\"except\":[\"rope\"]},{\"name\":\"b\"}]", { "a", "b" }, { "b" } },
         { "[{\"name\":\"a\",\"except\":[\"rope\"]},{\"name\":\"b\",\"only\":[\"rope\"]}]",
           { "a", "b" },
@@ -164,6 +172,35 @@ static void the_model_has_the_same_bits_on_any_devices(void **state)
     };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
         has_the_bits_of_one(&settings[i]);
+}
+
+// Of the fusions, which overlap, those are chosen that together with the rest cost least.
+static void fusions_are_chosen_where_they_cost_less(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "a", NULL };
+    static const char *const devices[] = { "[{\"name\":\"a\"}]",
+                                           "[{\"name\":\"a\",\"fuse\":true}]" };
+    tn_graph_schedule schedules[2];
+    tn_model *model = open_model();
+    for (int i = 0; i < 2; i++) {
+        tn_runtime *runtime = rig_simulated(devices[i], NULL);
+        tlm_context *context = NULL;
+        tn_error err = { 0 };
+        assert_int_equal(make_context(runtime, model, names, &context, &err), TN_OK);
+        schedules[i] = (tn_graph_schedule){ .size = sizeof schedules[i] };
+        assert_int_equal(
+            tn_session_graph_schedule(tlm_context_session(context), 0, &schedules[i], &err), TN_OK);
+        assert_true(schedules[i].is_proved);
+        tlm_context_destroy(context);
+        tn_runtime_destroy(runtime);
+    }
+    // Four layers: the norm before the feed-forward block with both products and the gate, the one
+    // before the attention with one of three products; at the end one more.
+    assert_int_equal(schedules[0].step_count, schedules[0].node_count);
+    assert_int_equal(schedules[1].step_count, schedules[1].node_count - 4 * (3 + 1) - 1);
+    assert_true(schedules[1].cost_ns < schedules[0].cost_ns - 100 * (4 * 4 + 1) + 1e-3);
+    tn_model_close(model);
 }
 
 // What it needs is found by trying: one byte less than enough is refused, in words.
@@ -430,6 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_model_has_the_same_bits_on_any_devices),
+        cmocka_unit_test(fusions_are_chosen_where_they_cost_less),
         cmocka_unit_test(memory_that_is_just_too_small_is_refused_with_the_numbers),
         cmocka_unit_test(work_takes_its_time_on_the_virtual_clock),
         cmocka_unit_test(placed_anywhere_the_model_has_the_same_bits),

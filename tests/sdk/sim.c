@@ -198,6 +198,7 @@ static void settings_that_are_wrong_are_refused_in_one_line(void **state)
         { "[{\"peer\":\"yes\"}]", "peer: must be true or false" },
         { "[{\"order\":\"random\"}]", "order: must be one of submitted, late, reverse" },
         { "[{\"trace\":1}]", "trace: must be true or false" },
+        { "[{\"fuse\":1}]", "fuse: must be true or false" },
         { "[{\"name\":\"a\",\"fail\":7}]", "device 0 (a): fail: must be {" },
         { "[{\"fail\":{}}]", "fail: call is missing" },
         { "[{\"fail\":{\"call\":\"submit\"}}]", "fail.call: must be one of start, device_count" },
@@ -557,6 +558,246 @@ static void a_program_computes_in_scrambled_memory_and_takes_its_time(void **sta
     table->unbind(bound);
     table->program_destroy(program);
     table->buffer_free(buffer);
+    stop(&r);
+}
+
+// ---------------------------------------------------------------------------------------- fusions
+
+enum { WIDE = 64, ROWS = 3, OUT = 8, MOST_CLAIMS = 8 };
+
+// z = matmul(rms_norm(x), w): x {WIDE, ROWS}, w {WIDE, OUT}, z {OUT, ROWS}. The norm's result stays
+// inside unless `leaves`.
+typedef struct normed {
+    tnp_value values[4];   // x, w, y, z; a storage each
+    tnp_storage storages[4];
+    tnp_node nodes[2];
+    tnp_norm_attr norm;
+    uint32_t indices[2][3];
+    const tnp_value *value_list[4];
+    const tnp_storage *storage_list[4];
+    const tnp_node *node_list[2];
+    tnp_slice slice;
+    uint32_t claim_count;
+    tnp_claim claims[MOST_CLAIMS];
+    uint32_t claimed[MOST_CLAIMS][2];
+    char names[MOST_CLAIMS][32];
+} normed;
+
+static void describe_normed(normed *n, bool leaves)
+{
+    static const int64_t dims[4][2] = {
+        { WIDE, ROWS }, { WIDE, OUT }, { WIDE, ROWS }, { OUT, ROWS }
+    };
+    static const uint32_t flags[4] = { TNP_STORAGE_ENTERS, TNP_STORAGE_ENTERS, 0,
+                                       TNP_STORAGE_LEAVES };
+    *n = (normed){ .norm = { .size = sizeof n->norm, .eps = 1e-5f },
+                   .indices = { { 0, 2 }, { 2, 1, 3 } } };
+    for (uint32_t i = 0; i < 4; i++) {
+        n->values[i] = (tnp_value){
+            .size = sizeof(tnp_value), .dtype = TNP_DTYPE_F32, .rank = 2, .storage = i, .name = "v"
+        };
+        for (int d = 0; d < TNP_MAX_DIMS; d++) {
+            n->values[i].dims[d] = d < 2 ? dims[i][d] : 1;
+            n->values[i].strides[d] = d == 0   ? 4
+                                      : d == 1 ? 4 * dims[i][0]
+                                               : 4 * dims[i][0] * dims[i][1];
+        }
+        n->storages[i] = (tnp_storage){ .size = sizeof(tnp_storage),
+                                        .flags = flags[i],
+                                        .bytes = (uint64_t)(4 * dims[i][0] * dims[i][1]) };
+        n->value_list[i] = &n->values[i];
+        n->storage_list[i] = &n->storages[i];
+    }
+    n->storages[2].flags = leaves ? TNP_STORAGE_LEAVES : 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        n->nodes[i] = (tnp_node){ .size = sizeof(tnp_node),
+                                  .op = i ? TNP_OP_MATMUL : TNP_OP_RMS_NORM,
+                                  .input_count = 1 + i,
+                                  .output_count = 1,
+                                  .inputs = n->indices[i],
+                                  .outputs = &n->indices[i][1 + i],
+                                  .attributes = i ? NULL : &n->norm,
+                                  .name = i ? "product" : "norm" };
+        n->node_list[i] = &n->nodes[i];
+    }
+    n->slice = (tnp_slice){ .size = sizeof n->slice,
+                            .value_count = 4,
+                            .node_count = 2,
+                            .storage_count = 4,
+                            .values = n->value_list,
+                            .nodes = n->node_list,
+                            .storages = n->storage_list };
+}
+
+static void keep_claim(void *context, const tnp_claim *claim)
+{
+    normed *n = context;
+    assert_true(n->claim_count < MOST_CLAIMS && claim->node_count <= 2);
+    uint32_t at = n->claim_count++;
+    n->claims[at] = *claim;
+    memcpy(n->claimed[at], claim->nodes, claim->node_count * sizeof *claim->nodes);
+    snprintf(n->names[at], sizeof n->names[at], "%s", claim->name);
+    n->claims[at].nodes = n->claimed[at];
+    n->claims[at].name = n->names[at];
+    n->claims[at].in_place_count = 0;
+    n->claims[at].in_place = NULL;
+}
+
+static void fail_refusal(void *context, uint32_t node, const char *reason)
+{
+    (void)context;
+    fail_msg("node %u: %s", node, reason);
+}
+
+static void ask_normed(rig *r, normed *n)
+{
+    tnp_claim_sink sink = {
+        .size = sizeof sink, .context = n, .take = keep_claim, .refuse = fail_refusal
+    };
+    n->claim_count = 0;
+    assert_ok(table->claim(r->devices[0], &n->slice, &sink, &r->err));
+}
+
+// Computes z by these claims; y where it leaves.
+static void run_normed(rig *r, const normed *n, const tnp_claim *const *units, uint32_t unit_count,
+                       float *y, float *z)
+{
+    enum { ROOM = 16384, AT_SCRATCH = 8192 };
+    static const uint64_t at[4] = { 0, 1024, 4096, 5120 };
+    float x[WIDE * ROWS], w[WIDE * OUT];
+    tnp_buffer *buffer = make_buffer(r, r->devices[0], ROOM);
+    tnp_program *program = NULL;
+    tnp_bound *bound = NULL;
+    tnp_binding bindings[6];
+    const tnp_binding *list[6];
+    uint32_t count = 0;
+    bool is_bound = unit_count > 1 || (n->storages[2].flags & TNP_STORAGE_LEAVES);
+    for (int i = 0; i < WIDE * ROWS; i++)
+        x[i] = (float)(i % 13 - 6) / 4;
+    for (int i = 0; i < WIDE * OUT; i++)
+        w[i] = (float)(i % 7 - 3) / 8;
+    for (uint32_t i = 0; i < 4; i++)
+        if (i != 2 || is_bound)
+            bindings[count++] = (tnp_binding){ .size = sizeof(tnp_binding),
+                                               .kind = TNP_BIND_STORAGE,
+                                               .index = i,
+                                               .buffer = buffer,
+                                               .offset = at[i],
+                                               .bytes = n->storages[i].bytes };
+    uint64_t scratch_at = AT_SCRATCH;
+    for (uint32_t u = 0; u < unit_count; u++)
+        if (units[u]->scratch_bytes) {
+            bindings[count++] = (tnp_binding){ .size = sizeof(tnp_binding),
+                                               .kind = TNP_BIND_SCRATCH,
+                                               .index = u,
+                                               .buffer = buffer,
+                                               .offset = scratch_at,
+                                               .bytes = units[u]->scratch_bytes };
+            scratch_at += (units[u]->scratch_bytes + 63) / 64 * 64;
+        }
+    assert_true(scratch_at <= ROOM);
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = &bindings[i];
+    tnp_compile what = {
+        .size = sizeof what, .unit_count = unit_count, .slice = &n->slice, .units = units
+    };
+    tnp_bind how = {
+        .size = sizeof how, .flags = TNP_BIND_TRACE, .binding_count = count, .bindings = list
+    };
+    if (table->compile(r->devices[0], &what, &program, &r->err) != TNP_OK)
+        fail_msg("%s", r->err.text);
+    if (unit_count == 1) {   // too little scratch
+        bindings[count - 1].bytes--;
+        assert_int_equal(table->bind(program, &how, &bound, &r->err), TNP_E_ARG);
+        bindings[count - 1].bytes++;
+    }
+    if (table->bind(program, &how, &bound, &r->err) != TNP_OK)
+        fail_msg("%s", r->err.text);
+    const struct {
+        float *host;
+        uint64_t at, bytes;
+        bool is_out;
+    } copies[] = { { x, at[0], sizeof x, false },
+                   { w, at[1], sizeof w, false },
+                   { y, at[2], WIDE * ROWS * sizeof *y, true },
+                   { z, at[3], OUT * ROWS * sizeof *z, true } };
+    for (int i = 0; i < 4; i++) {
+        tnp_copy copy = { .size = sizeof copy,
+                          .from_buffer = copies[i].is_out ? buffer : NULL,
+                          .to_buffer = copies[i].is_out ? NULL : buffer,
+                          .from_host = copies[i].is_out ? NULL : copies[i].host,
+                          .to_host = copies[i].is_out ? copies[i].host : NULL,
+                          .from_offset = copies[i].at,
+                          .to_offset = copies[i].at,
+                          .bytes = copies[i].bytes,
+                          .rows = 1 };
+        if (i == 2)
+            assert_ok(submit(r, r->queue, bound, r->done, ++r->signal));
+        assert_ok(copy_and_wait(r, &copy));
+    }
+    table->unbind(bound);
+    table->program_destroy(program);
+    table->buffer_free(buffer);
+}
+
+static const tnp_claim *find_claim(const normed *n, const char *name, uint32_t node_count)
+{
+    for (uint32_t i = 0; i < n->claim_count; i++)
+        if (n->claims[i].node_count == node_count && strcmp(n->claims[i].name, name) == 0)
+            return &n->claims[i];
+    fail_msg("no claim '%s'", name);
+    return NULL;
+}
+
+static void a_fusion_costs_one_launch_and_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {
+        "[{\"fuse\":true,\"gbps\":1,\"gflops\":1000}]",
+        "[{\"fuse\":true,\"gbps\":1,\"gflops\":1000,\"host_visible\":false}]"
+    };
+    for (int leaves = 0; leaves < 2; leaves++)
+        for (int d = 0; d < 2; d++) {
+            rig r;
+            normed n;
+            float y[2][WIDE * ROWS], z[2][OUT * ROWS];
+            start(&r, devices[d]);
+            describe_normed(&n, leaves);
+            ask_normed(&r, &n);
+            assert_int_equal(n.claim_count, 3);
+            const tnp_claim *norm = find_claim(&n, "rms_norm", 1),
+                            *product = find_claim(&n, "matmul", 1);
+            const tnp_claim *both = find_claim(&n, "norm+matmul", 2);
+            const double y_ns = 4.0 * WIDE * ROWS;   // not read from memory
+            double saved = norm->cost_ns + product->cost_ns - both->cost_ns;
+            assert_true(saved > 100 + y_ns - 1e-6 && saved < 100 + y_ns + 1e-6);
+            run_normed(&r, &n, (const tnp_claim *[]){ norm, product }, 2, y[0], z[0]);
+            assert_int_equal(span_count, 2);
+            run_normed(&r, &n, &both, 1, y[1], z[1]);
+            assert_int_equal(span_count, 3);   // one unit
+            uint64_t ns = spans[2].end_ns - spans[2].begin_ns;
+            assert_in_range(ns, (uint64_t)both->cost_ns - 1, (uint64_t)both->cost_ns + 1);
+            assert_memory_equal(z[0], z[1], sizeof z[0]);
+            assert_true(z[0][0] != 0);
+            if (leaves)
+                assert_memory_equal(y[0], y[1], sizeof y[0]);
+            stop(&r);
+        }
+    // Without the setting there are none, and none is compiled.
+    rig r;
+    normed n;
+    tnp_program *program = NULL;
+    static const uint32_t nodes[] = { 0, 1 };
+    start(&r, "[{}]");
+    describe_normed(&n, false);
+    ask_normed(&r, &n);
+    assert_int_equal(n.claim_count, 2);
+    tnp_claim unit = {
+        .size = sizeof unit, .node_count = 2, .nodes = nodes, .name = "", .cost_ns = 1
+    };
+    const tnp_claim *units[] = { &unit };
+    tnp_compile what = { .size = sizeof what, .unit_count = 1, .slice = &n.slice, .units = units };
+    assert_int_equal(table->compile(r.devices[0], &what, &program, &r.err), TNP_E_ARG);
     stop(&r);
 }
 
@@ -966,6 +1207,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(masks_refuse_with_a_reason),
         cmocka_unit_test(claims_cost_what_the_speed_says),
         cmocka_unit_test(a_program_computes_in_scrambled_memory_and_takes_its_time),
+        cmocka_unit_test(a_fusion_costs_one_launch_and_gives_the_same_bits),
         cmocka_unit_test(what_could_run_at_the_same_time_does_on_the_virtual_clock),
         cmocka_unit_test(devices_that_are_no_peers_have_no_link),
         cmocka_unit_test(late_work_is_done_when_somebody_waits),

@@ -234,7 +234,8 @@ static void print_live(const plan_report *r)
             printf("\nlive at the peak on %s: %" PRIu32 " token%s, step %" PRIu32 " of %" PRIu32
                    ", '%s'\n           bytes          offset      steps  value\n",
                    r->devices[live->device].name, r->tokens[live->graph],
-                   cli_plural(r->tokens[live->graph]), m->peak_step, m->step_count, room.text);
+                   cli_plural(r->tokens[live->graph]), m->peak_step, m->step_count,
+                   plan_safe(m->peak_name, &room));
         }
         printf("  %14" PRIu64 "  %14" PRIu64 "  %4" PRIu32 "-%-4" PRIu32 "  %s%s\n", v->peak_bytes,
                v->offset, v->first_step, v->last_step,

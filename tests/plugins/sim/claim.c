@@ -147,12 +147,29 @@ static double node_bytes(const tnp_slice *slice, const tnp_node *node)
     return bytes;
 }
 
-// GFLOPS and GB/s are operations and bytes a nanosecond.
-double sim_node_ns(const sim_spec *spec, const tnp_slice *slice, uint32_t index)
+static bool is_made_by(const tnp_slice *slice, const uint32_t *nodes, uint32_t count,
+                       uint32_t value)
 {
-    const tnp_node *node = slice->nodes[index];
-    double compute = node_flops(slice, node) / spec->gflops,
-           move = node_bytes(slice, node) / spec->gbps;
+    for (uint32_t i = 0; i < count; i++)
+        if (slice->nodes[nodes[i]]->outputs[0] == value)
+            return true;
+    return false;
+}
+
+// GFLOPS and GB/s are operations and bytes a nanosecond.
+double sim_unit_ns(const sim_spec *spec, const tnp_slice *slice, const uint32_t *nodes,
+                   uint32_t count)
+{
+    double flops = 0, bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const tnp_node *node = slice->nodes[nodes[i]];
+        flops += node_flops(slice, node);
+        bytes += node_bytes(slice, node);
+        for (uint32_t k = 0; k < node->input_count && count > 1; k++)
+            if (operand(slice, node, k) && is_made_by(slice, nodes, count, node->inputs[k]))
+                bytes -= value_bytes(slice, operand(slice, node, k));
+    }
+    double compute = flops / spec->gflops, move = bytes / spec->gbps;
     return launch_ns + (compute > move ? compute : move);
 }
 
@@ -171,12 +188,10 @@ static void take(void *context, const tnp_claim *claim)
     tnp_claim own;
     if (!TNP_TAKE(&own, claim))
         return;
-    own.cost_ns = 0;
-    for (uint32_t i = 0; i < own.node_count; i++) {
+    for (uint32_t i = 0; i < own.node_count; i++)
         if (sim_refuses(p->spec, p->slice, own.nodes[i], room))
             return;
-        own.cost_ns += sim_node_ns(p->spec, p->slice, own.nodes[i]);
-    }
+    own.cost_ns = sim_unit_ns(p->spec, p->slice, own.nodes, own.node_count);
     p->sink->take(p->sink->context, &own);
 }
 
@@ -206,5 +221,7 @@ tnp_status sim_claim(tnp_device *device, const tnp_slice *from, const tnp_claim_
         if (reason)
             sink->refuse(sink->context, i, reason);
     }
-    return device->instance->cpu->claim(device->cpu, &slice, &own, err);
+    status = device->instance->cpu->claim(device->cpu, &slice, &own, err);
+    return status == TNP_OK && spec->is_fusing ? sim_claim_fusions(device, &slice, sink, err)
+                                               : status;
 }

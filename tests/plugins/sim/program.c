@@ -1,6 +1,6 @@
 // program.c: compile and bind, passed on to the CPU plugin with its own buffers in place of those
-// here. Claims of this plugin are those of the CPU plugin, so slices, units and storages are the
-// same on both sides.
+// here. Slices and storages are the same on both sides; units too, but for those of several nodes,
+// which the CPU plugin gets in pieces (fuse.c).
 #include <stdlib.h>
 
 #include "sim.h"
@@ -14,6 +14,9 @@ static tnp_status read_units(const sim_spec *spec, const tnp_compile *what, cons
     char room[128];
     for (uint32_t u = 0; u < what->unit_count; u++) {
         const tnp_claim *unit = what->units[u];
+        if (unit->node_count > 1 && !spec->is_fusing)
+            return sim_fail(err, TNP_E_ARG, "compile: unit %u has %u nodes, claims have one", u,
+                            unit->node_count);
         for (uint32_t i = 0; i < unit->node_count; i++) {
             if (unit->nodes[i] >= slice->node_count)
                 return sim_fail(err, TNP_E_ARG, "compile: unit %u names node %u, there are %u", u,
@@ -21,8 +24,8 @@ static tnp_status read_units(const sim_spec *spec, const tnp_compile *what, cons
             const char *reason = sim_refuses(spec, slice, unit->nodes[i], room);
             if (reason)
                 return sim_fail(err, TNP_E_ARG, "compile: unit %u was not claimed: %s", u, reason);
-            unit_ns[u] += sim_node_ns(spec, slice, unit->nodes[i]);
         }
+        unit_ns[u] = sim_unit_ns(spec, slice, unit->nodes, unit->node_count);
     }
     return TNP_OK;
 }
@@ -67,8 +70,9 @@ tnp_status sim_compile(tnp_device *device, const tnp_compile *from, tnp_program 
                         what.unit_count);
     status = read_units(&device->chip->spec, &what, &slice, program->unit_ns, err);
     if (status == TNP_OK)
-        status = instance->cpu->compile(device->cpu, &what, &program->cpu, err);
+        status = sim_compile_units(program, &what, err);
     if (status != TNP_OK) {
+        sim_free(instance, program->parts);
         sim_free(instance, program);
         return status;
     }
@@ -82,15 +86,15 @@ void sim_program_destroy(tnp_program *program)
     sim_enter_end(program->device, SIM_CALL_program_destroy);
     tnp_instance *instance = program->device->instance;
     instance->cpu->program_destroy(program->cpu);
+    sim_free(instance, program->parts);
     sim_free(instance, program);
     sim_count_object(instance, -1);
 }
 
 // -------------------------------------------------------------------------------------------- bind
 
-// A binding as the CPU plugin gets it, and what has to be decoded for it.
+// What has to be decoded for a binding.
 typedef struct passed {
-    tnp_binding binding;
     sim_range range;
     bool is_constant;
 } passed;
@@ -98,18 +102,49 @@ typedef struct passed {
 typedef struct binding_up {
     tnp_bound *bound;
     passed *passed;
-    const tnp_binding **pointers;
     uint32_t count;
+    tnp_binding *given;   // as the CPU plugin gets them
+    const tnp_binding **pointers;
+    uint32_t given_count;
 } binding_up;
+
+static void give(binding_up *b, const tnp_binding *binding)
+{
+    b->given[b->given_count] = *binding;
+    b->pointers[b->given_count] = &b->given[b->given_count];
+    b->given_count++;
+}
+
+// The scratch of a unit is what its nodes need, each its part. A binding that is too small for them
+// is passed on, for the CPU plugin to refuse.
+static tnp_status give_parts(binding_up *b, const tnp_binding *scratch, tnp_error *err)
+{
+    const tnp_program *program = b->bound->program;
+    for (uint32_t i = 0; i < program->part_count; i++) {
+        const sim_part *part = &program->parts[i];
+        if (part->unit != scratch->index)
+            continue;
+        if (part->offset > scratch->bytes || part->bytes > scratch->bytes - part->offset)
+            return sim_fail(err, TNP_E_ARG, "bind: %llu bytes of scratch for unit %u are too few",
+                            (unsigned long long)scratch->bytes, scratch->index);
+        tnp_binding own = *scratch;
+        own.kind = part->kind;
+        own.index = part->index;
+        own.offset += part->offset;
+        own.bytes = part->bytes;
+        give(b, &own);
+    }
+    return TNP_OK;
+}
 
 static tnp_status read_binding(binding_up *b, const tnp_binding *from, tnp_error *err)
 {
     const tnp_program *program = b->bound->program;
     const sim_spec *spec = &program->device->chip->spec;
     passed *p = &b->passed[b->count];
-    if (!TNP_TAKE(&p->binding, from))
+    tnp_binding own, *binding = &own;
+    if (!TNP_TAKE(&own, from))
         return sim_fail_unknown(err, "bind");
-    tnp_binding *binding = &p->binding;
     tnp_buffer *buffer = binding->buffer;
     if (!buffer || buffer->device != program->device)
         return sim_fail(err, TNP_E_ARG, "bind: binding of %u names no buffer of this device",
@@ -127,7 +162,10 @@ static tnp_status read_binding(binding_up *b, const tnp_binding *from, tnp_error
         p->is_constant = program->is_constant[binding->index];
     }
     binding->buffer = buffer->cpu;
-    b->pointers[b->count++] = binding;
+    b->count++;
+    if (binding->kind == TNP_BIND_SCRATCH)
+        return give_parts(b, binding, err);
+    give(b, binding);
     return TNP_OK;
 }
 
@@ -200,7 +238,7 @@ static tnp_status fill(binding_up *b, const tnp_bind *what, tnp_error *err)
         status = read_binding(b, what->bindings[i], err);
     if (status != TNP_OK)
         return status;
-    tnp_bind own = { .size = sizeof own, .binding_count = b->count, .bindings = b->pointers };
+    tnp_bind own = { .size = sizeof own, .binding_count = b->given_count, .bindings = b->pointers };
     status = program->device->instance->cpu->bind(program->cpu, &own, &b->bound->cpu, err);
     if (status != TNP_OK)
         return status;
@@ -220,15 +258,18 @@ tnp_status sim_bind(tnp_program *program, const tnp_bind *from, tnp_bound **out,
         return status;
     if (!TNP_TAKE(&what, from) || TNP_ALIEN(what.flags, 0))
         return sim_fail_unknown(err, "bind");
+    size_t most = (size_t)what.binding_count + program->part_count + 1;
     binding_up b = { .bound = make_bound(program, &what),
                      .passed = sim_make(instance, what.binding_count * sizeof *b.passed + 1),
-                     .pointers = sim_make(instance, what.binding_count * sizeof *b.pointers + 1) };
-    if (!b.bound || !b.passed || !b.pointers)
+                     .given = sim_make(instance, most * sizeof *b.given),
+                     .pointers = sim_make(instance, most * sizeof *b.pointers) };
+    if (!b.bound || !b.passed || !b.given || !b.pointers)
         status = sim_fail(err, TNP_E_HOST_MEMORY, "bind: no memory for %u bindings",
                           what.binding_count);
     if (status == TNP_OK)
         status = fill(&b, &what, err);
     sim_free(instance, b.passed);
+    sim_free(instance, b.given);
     sim_free(instance, b.pointers);
     if (status != TNP_OK) {
         sim_free(instance, b.bound);

@@ -300,6 +300,7 @@ static const struct {
     { "peer", FLAG, offsetof(sim_spec, is_peer), NULL },
     { "order", OWN, 0, read_order },
     { "trace", FLAG, offsetof(sim_spec, is_traced), NULL },
+    { "fuse", FLAG, offsetof(sim_spec, is_fusing), NULL },
     { "fail", OWN, 0, read_faults },
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };

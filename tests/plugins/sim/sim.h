@@ -5,6 +5,7 @@
 //   cpu.c        the CPU plugin loaded inside: it computes, so results have its bits
 //   fault.c      calls that fail when they are told to, and loss of a device
 //   claim.c      what a device takes, and what it costs
+//   fuse.c       claims on several nodes, and how the CPU plugin computes those
 //   memory.c     buffers: how much there is, bytes that are scrambled, copies
 //   program.c    compile and bind, passed on to the CPU plugin
 //   timeline.c   semaphores
@@ -91,7 +92,7 @@ enum { SIM_NAME_BYTES = 64, SIM_OPS = 256, SIM_DTYPES = 64 };
 typedef struct sim_spec {
     char name[SIM_NAME_BYTES];   // "" = none
     uint32_t kind;
-    bool is_host_visible, can_import, is_peer, is_traced;
+    bool is_host_visible, can_import, is_peer, is_traced, is_fusing;
     uint64_t memory_bytes, max_alloc_bytes, alignment, update_bytes;
     uint64_t max_elements;   // of a value
     bool refuses_op[SIM_OPS], refuses_dtype[SIM_DTYPES];
@@ -197,6 +198,13 @@ struct tnp_queue {
     sim_work works[];
 };
 
+// What the CPU plugin gets a place for in the scratch of a unit: scratch of one of its nodes, or
+// a storage that stays inside.
+typedef struct sim_part {
+    uint32_t unit, kind, index;   // index: of the storage, or of the CPU plugin's unit
+    uint64_t offset, bytes;
+} sim_part;
+
 struct tnp_program {
     tnp_device *device;
     tnp_program *cpu;
@@ -204,6 +212,8 @@ struct tnp_program {
     double *unit_ns;           // by unit
     bool *is_constant;         // by storage
     uint64_t *storage_bytes;   // by storage
+    uint32_t part_count;
+    sim_part *parts;
 };
 
 typedef struct sim_place {
@@ -286,11 +296,20 @@ void sim_abandon(tnp_device *device);
 // NULL: the device may take the node; else why not. room: for the reason.
 const char *sim_refuses(const sim_spec *spec, const tnp_slice *slice, uint32_t node,
                         char room[128]);
-double sim_node_ns(const sim_spec *spec, const tnp_slice *slice, uint32_t node);
+// What nodes take as one unit: what one makes and another reads is not read from memory.
+double sim_unit_ns(const sim_spec *spec, const tnp_slice *slice, const uint32_t *nodes,
+                   uint32_t count);
 const char *sim_op_name(tnp_op op);   // NULL = none
 const char *sim_dtype_name(tnp_dtype dtype);
 tnp_status sim_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
                      tnp_error *err);
+
+// ------------------------------------------------------------------------------------------ fuse.c
+
+tnp_status sim_claim_fusions(const tnp_device *device, const tnp_slice *slice,
+                             const tnp_claim_sink *sink, tnp_error *err);
+// Sets program->cpu and parts; those are to be freed, also after an error.
+tnp_status sim_compile_units(tnp_program *program, const tnp_compile *what, tnp_error *err);
 
 // ---------------------------------------------------------------------------------------- memory.c
 
