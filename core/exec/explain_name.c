@@ -157,9 +157,19 @@ static void say_offers(const telling *t, uint32_t node)
 static void say_why(const telling *t, uint32_t node)
 {
     const tni_claim *unit = t->schedule->units[t->schedule->steps[node]];
+    static const char *const rules[] = {
+        [TNI_WHY_COST] = NULL,
+        [TNI_WHY_PINNED] = "it, or what it touches, is pinned there",
+        [TNI_WHY_LAYER] = "its layer was given to it",
+        [TNI_WHY_STATE] = "a state that it touches is there",
+        [TNI_WHY_MEMORY] = "there is no room elsewhere",
+    };
+    const char *rule = rules[tni_step_rule(&t->offers, t->schedule->steps[node])];
     uint32_t taking = 0;
     char time[24];
     tni_say(t->sink, "  on %s because\n", device(t, unit->place));
+    if (rule)
+        tni_say(t->sink, "    %s\n", rule);
     for (uint32_t place = 0; place < t->session->lane_count; place++) {
         if (place == unit->place)
             continue;

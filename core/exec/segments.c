@@ -46,6 +46,15 @@ static void say_cost(const tn_session *session, const tni_boundary *b, const cha
                         name, here, there, before);
 }
 
+static void say_layer(const tni_node *node, const char *here, char *text, size_t room)
+{
+    if (node->mark.layer == TN_NO_LAYER)
+        tni_format_text(text, room, "layer: '%s' belongs to the layers on %s", node->name, here);
+    else
+        tni_format_text(text, room, "layer: layer %u, with '%s', was given to %s", node->mark.layer,
+                        node->name, here);
+}
+
 void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
                        const tni_offers *offers, uint32_t segment, char *text, size_t room)
 {
@@ -66,6 +75,17 @@ void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
                         refusal ? "unsupported: %s refused %s '%s': %s"
                                 : "unsupported: %s made no claim on %s '%s' alone",
                         before, tni_op_find(node->op)->name, node->name, refusal);
+        break;
+    case TNI_BEGINS_PIN:
+        tni_format_text(plain, sizeof plain, "pin: '%s', or what it touches, is pinned to %s",
+                        node->name, here);
+        break;
+    case TNI_BEGINS_LAYER:
+        say_layer(node, here, plain, sizeof plain);
+        break;
+    case TNI_BEGINS_MEMORY:
+        tni_format_text(plain, sizeof plain, "memory: there is no room for '%s' on %s", node->name,
+                        before);
         break;
     case TNI_BEGINS_STATE:
         tni_format_text(plain, sizeof plain, "state: '%s' touches '%s', which lives on %s",
@@ -132,6 +152,12 @@ static uint32_t why_of(tni_begins why)
         return TN_BEGINS_FIRST;
     case TNI_BEGINS_UNSUPPORTED:
         return TN_BEGINS_UNSUPPORTED;
+    case TNI_BEGINS_PIN:
+        return TN_BEGINS_PIN;
+    case TNI_BEGINS_LAYER:
+        return TN_BEGINS_LAYER;
+    case TNI_BEGINS_MEMORY:
+        return TN_BEGINS_MEMORY;
     case TNI_BEGINS_STATE:
         return TN_BEGINS_STATE;
     case TNI_BEGINS_COST:

@@ -218,6 +218,31 @@ tni_move tni_move_of(const tni_offers *o, uint32_t step, uint32_t place)
 
 // -------------------------------------------------------------------------------------- boundaries
 
+static tni_begins begins_by(tni_why rule, const tni_move *move)
+{
+    switch (rule) {
+    case TNI_WHY_PINNED:
+        return TNI_BEGINS_PIN;
+    case TNI_WHY_LAYER:
+        return TNI_BEGINS_LAYER;
+    case TNI_WHY_MEMORY:
+        return TNI_BEGINS_MEMORY;
+    default:
+        return move->tied != TNP_NONE ? TNI_BEGINS_STATE
+               : move->more_ns > 0    ? TNI_BEGINS_COST
+                                      : TNI_BEGINS_ORDER;
+    }
+}
+
+tni_why tni_step_rule(const tni_offers *o, uint32_t step)
+{
+    const tni_claim *unit = o->schedule->units[step];
+    for (uint32_t i = 0; i < unit->node_count; i++)
+        if (o->schedule->why[unit->nodes[i]] != TNI_WHY_COST)
+            return (tni_why)o->schedule->why[unit->nodes[i]];
+    return TNI_WHY_COST;
+}
+
 tni_boundary tni_boundary_of(const tni_offers *o, uint32_t segment)
 {
     const tni_schedule *s = o->schedule;
@@ -227,13 +252,8 @@ tni_boundary tni_boundary_of(const tni_offers *o, uint32_t segment)
         return b;
     b.before = s->segments[segment - 1].place;
     b.move = tni_move_of(o, step, b.before);
-    if (!b.move.is_taken) {
-        b.why = TNI_BEGINS_UNSUPPORTED;
+    b.why = b.move.is_taken ? begins_by(tni_step_rule(o, step), &b.move) : TNI_BEGINS_UNSUPPORTED;
+    if (!b.move.is_taken)
         b.node = b.move.lacking;
-    } else if (b.move.tied != TNP_NONE) {
-        b.why = TNI_BEGINS_STATE;
-    } else {
-        b.why = b.move.more_ns > 0 ? TNI_BEGINS_COST : TNI_BEGINS_ORDER;
-    }
     return b;
 }

@@ -243,9 +243,16 @@ typedef struct tni_move {
 } tni_move;
 tni_move tni_move_of(const tni_offers *offers, uint32_t step, uint32_t place);
 
+// What keeps a step from a device that would take it: of its nodes the first that is no matter of
+// cost.
+tni_why tni_step_rule(const tni_offers *offers, uint32_t step);
+
 typedef enum tni_begins {
     TNI_BEGINS_FIRST,         // the graph begins
     TNI_BEGINS_UNSUPPORTED,   // the place before does not take it
+    TNI_BEGINS_PIN,           // it was ordered to be there
+    TNI_BEGINS_LAYER,         // its layer is there
+    TNI_BEGINS_MEMORY,        // the place before has no room for it
     TNI_BEGINS_STATE,         // bytes that stay on one place are there
     TNI_BEGINS_COST,          // it would cost more at the place before
     TNI_BEGINS_ORDER,         // it would not, but is as good where it is

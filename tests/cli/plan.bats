@@ -310,3 +310,17 @@ PY
     fails_with 2 "--explain and --json are given" tenon plan austen --explain a --json
     fails_with 2 "--explain is of a model" tenon plan --intervals f.csv --explain a
 }
+
+@test "a model: boundaries that were ordered, or for lack of memory" {
+    begins() { grep -E '^ +[0-9]+ begins? ' <<<"$output" | sed 's/^ *//'; }
+    run --separate-stderr on '[{"name":"a"}]' austen --batch 1 --gpu-layers 2
+    [ "$(begins)" = "1 begins layer: layer 3, with 'blk.3.attn_norm', was given to a" ]
+    run --separate-stderr on '[{"name":"a"}]' austen --batch 1 --override-tensor 'blk.2.ffn.*=cpu0'
+    [[ $(begins) == "1 begins pin: 'blk.2.ffn_norm', or what it touches, is pinned to cpu0"* ]]
+    run --separate-stderr on '[{"name":"a","memory_bytes":2500000}]' austen --batch 1
+    [[ $(begins) == *"begins memory: there is no room for '"*"' on a"* ]]
+    run --separate-stderr on '[{"name":"a"}]' austen --batch 1 --gpu-layers 2 --explain blk.3.attn_q
+    [[ $output == *"  on a because"*"    its layer was given to it"* ]]
+    run --separate-stderr on '[{"name":"a"}]' austen --batch 1 --gpu-layers 2 --json
+    [ "$(json '[s["why"] for s in o["segments"]]')" = "['first', 'layer']" ]
+}
