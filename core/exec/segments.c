@@ -139,6 +139,7 @@ tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
         schedule.cost_ns = s->cost_ns;
         schedule.bound_ns = s->bound_ns;
         schedule.greedy_ns = isfinite(s->greedy_ns) ? s->greedy_ns : 0;
+        schedule.greedy_fits = s->greedy_fits;
         schedule.copies_ns = copies_ns(s, &schedule.copy_bytes);
     }
     tni_give_struct(out_schedule, &schedule, sizeof schedule);

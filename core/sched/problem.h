@@ -76,6 +76,7 @@ typedef struct tni_solution {
     double cost_ns;        // of chosen
     double bound_ns;       // no assignment within the limits costs less
     double greedy_ns;      // what greedy alone costs; INFINITY: it found nothing
+    bool greedy_fits;      // what it found is within the limits
     const char *method;    // that found it: "greedy", "elimination", "cut", "prices", "crossing",
                            // "changes", "search"; NULL: nothing covers all nodes
     uint64_t *used;        // by place: bytes of chosen

@@ -177,6 +177,7 @@ typedef struct tni_schedule {
     double bound_ns;           // no schedule of this graph by these claims costs less
     double greedy_ns;          // what each node to the cheapest device, in order, would cost;
                                // INFINITY: it finds nothing
+    bool greedy_fits;          // within the limits of memory
     bool is_proven;            // cost_ns is the least
     const char *method;        // that found it
 } tni_schedule;

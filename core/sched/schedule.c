@@ -35,6 +35,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
         status = tni_sequence_segments(s, arena, scratch, err);
     s->bound_ns = solution.bound_ns;
     s->greedy_ns = solution.greedy_ns;
+    s->greedy_fits = solution.greedy_fits;
     s->is_proven = solution.is_proven;
     s->method = solution.method;
     return status;

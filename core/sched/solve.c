@@ -175,6 +175,7 @@ static bool solve_greedily(tni_solving *s)
             tni_problem_has_order(s->index, s->chosen, s->cycle, &on)) {
             tni_solving_consider(s, s->chosen, "greedy");
             s->greedy_ns = s->best_ns;
+            s->greedy_fits = s->best_above == 0;
             return true;
         }
         if (count < s->problem->node_count && s->stuck_node == TNP_NONE)
@@ -243,6 +244,7 @@ static void report(const tni_solving *s, tni_solution *out)
     out->is_proven = out->is_found ? tni_solving_is_done(s) : s->bound_ns == INFINITY;
     out->method = s->method;
     out->greedy_ns = s->greedy_ns;
+    out->greedy_fits = s->greedy_fits;
     out->cost_ns = s->method ? s->best_ns : INFINITY;
     out->bound_ns = out->is_found && s->best_ns < s->bound_ns ? s->best_ns : s->bound_ns;
     out->full_place = TNP_NONE;

@@ -13,6 +13,7 @@ typedef struct tni_solving {
     double best_ns;        // INFINITY: none yet
     uint64_t best_above;   // bytes above limits
     double bound_ns, greedy_ns;
+    bool greedy_fits;
     const char *method;    // that found it
     uint32_t stuck_node;   // where greedy ended
     uint32_t *chosen;      // by node: of the method at hand

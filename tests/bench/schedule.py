@@ -60,7 +60,7 @@ def check(where, plan_of_model):
         nearly = 1e-6 * graph["cost_ns"] + 1
         if abs(cost - graph["cost_ns"]) > nearly:
             faults.append(f"segments and copies cost {cost}, not {graph['cost_ns']}")
-        if graph["greedy_ns"] and graph["cost_ns"] > graph["greedy_ns"] + nearly:
+        if graph["greedy_fits"] and graph["cost_ns"] > graph["greedy_ns"] + nearly:
             faults.append(f"it costs {graph['cost_ns']}, greedy {graph['greedy_ns']}")
         if graph["cost_ns"] < graph["bound_ns"] - nearly:
             faults.append(f"it costs {graph['cost_ns']}, below the bound {graph['bound_ns']}")
@@ -74,7 +74,8 @@ def check(where, plan_of_model):
 
 
 def show(name, graph):
-    ratio = f"{graph['greedy_ns'] / graph['cost_ns']:9.3f}" if graph["greedy_ns"] else f"{'none':>9}"
+    ratio = (f"{graph['greedy_ns'] / graph['cost_ns']:9.3f}" if graph["greedy_fits"] else
+             f"{'no room' if graph['greedy_ns'] else 'none':>9}")
     gap = graph["cost_ns"] / graph["bound_ns"] - 1 if graph["bound_ns"] > 0 else 0
     where = {}
     for segment in graph["segments"]:

@@ -270,7 +270,7 @@ import json, sys
 o = json.loads(sys.argv[1])
 assert [d["name"] for d in o["devices"]] == ["a", "cpu0"]
 of_largest = o["graphs"][-1]
-for key in ("segments", "copies", "cost_ns", "bound_ns", "gap_ns", "greedy_ns", "method", "cost_proved"):
+for key in ("segments", "copies", "cost_ns", "bound_ns", "gap_ns", "greedy_ns", "greedy_fits", "method", "cost_proved"):
     assert o[key] == of_largest[key], key
 for g in o["graphs"]:
     assert sum(s["steps"] for s in g["segments"]) == g["steps"] <= sum(s["nodes"] for s in g["segments"])

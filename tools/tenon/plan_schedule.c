@@ -178,11 +178,12 @@ static json_t *copies_of(const plan_report *r, const plan_schedule *s)
 bool plan_add_schedule(json_t *to, const plan_report *r, uint32_t graph)
 {
     const plan_schedule *s = &r->schedules[graph];
-    json_t *own = json_pack("{so so sf sf sf sf sf sb ss}", "segments", segments_of(r, s), "copies",
-                            copies_of(r, s), "cost_ns", s->told.cost_ns, "bound_ns",
+    json_t *own = json_pack("{so so sf sf sf sf sb sf sb ss}", "segments", segments_of(r, s),
+                            "copies", copies_of(r, s), "cost_ns", s->told.cost_ns, "bound_ns",
                             s->told.bound_ns, "gap_ns", fmax(s->told.cost_ns - s->told.bound_ns, 0),
-                            "greedy_ns", s->told.greedy_ns, "copies_ns", s->told.copies_ns,
-                            "cost_proved", (int)s->told.is_proved, "method", s->told.method);
+                            "greedy_ns", s->told.greedy_ns, "greedy_fits", (int)s->told.greedy_fits,
+                            "copies_ns", s->told.copies_ns, "cost_proved", (int)s->told.is_proved,
+                            "method", s->told.method);
     bool is_added = own && json_object_update(to, own) == 0;
     json_decref(own);
     return is_added;
@@ -233,10 +234,10 @@ static void print_row(const plan_report *r, uint32_t graph)
     printf("  %6" PRIu32 "  %8" PRIu32 "  %6" PRIu32 "  %12" PRIu64 "  %9.3f ms  %9.3f ms  ",
            r->tokens[graph], s->segment_count, s->copy_count, s->copy_bytes, s->cost_ns / 1e6,
            s->bound_ns / 1e6);
-    if (s->greedy_ns > 0)
+    if (s->greedy_ns > 0 && s->greedy_fits)
         printf("%9.3f ms  ", s->greedy_ns / 1e6);
     else
-        printf("%9s     ", "none");
+        printf("%12s  ", s->greedy_ns > 0 ? "no room" : "none");
     printf("%s%s\n", s->method, s->is_proved ? ", proved" : "");
 }
 

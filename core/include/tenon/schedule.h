@@ -27,12 +27,14 @@ typedef struct tn_graph_schedule {
     uint32_t segment_count;
     uint32_t copy_count;
     uint64_t copy_bytes;
-    const char *method;   // that found it: "greedy", "elimination", "cut", …; lent for ever
-    double cost_ns;       // claims and copies together
-    double bound_ns;      // no assignment of this graph to these claims costs less
-    double greedy_ns;     // what it costs when each node in turn goes where it is cheapest given
-                          // where its operands are; 0 = that way there is none
-    double copies_ns;     // of cost_ns, that of the copies
+    const char *method;     // that found it: "greedy", "elimination", "cut", …; lent for ever
+    double cost_ns;         // claims and copies together
+    double bound_ns;        // no assignment of this graph to these claims costs less
+    double greedy_ns;       // what it costs when each node in turn goes where it is cheapest given
+                            // where its operands are; 0 = that way there is none
+    double copies_ns;       // of cost_ns, that of the copies
+    uint32_t greedy_fits;   // 1: what costs greedy_ns fits the memory of the devices; else 0
+    uint32_t reserved;      // 0
 } tn_graph_schedule;
 
 // Errors: TN_E_ARG there is no such graph, or not any more. Since 0.1
