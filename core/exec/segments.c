@@ -69,6 +69,11 @@ void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
     case TNI_BEGINS_FIRST:
         tni_format_text(plain, sizeof plain, "first: the graph begins");
         break;
+    case TNI_BEGINS_OVERLAP:
+        tni_format_text(plain, sizeof plain,
+                        "overlap: divided at '%s', so that another device can work meanwhile",
+                        node->name);
+        break;
     case TNI_BEGINS_UNSUPPORTED:
         refusal = tni_refusal_of(offers, b.node, b.before);
         tni_format_text(plain, sizeof plain,
@@ -153,6 +158,8 @@ static uint32_t why_of(tni_begins why)
         return TN_BEGINS_FIRST;
     case TNI_BEGINS_UNSUPPORTED:
         return TN_BEGINS_UNSUPPORTED;
+    case TNI_BEGINS_OVERLAP:
+        return TN_BEGINS_OVERLAP;
     case TNI_BEGINS_PIN:
         return TN_BEGINS_PIN;
     case TNI_BEGINS_LAYER:

@@ -251,6 +251,10 @@ tni_boundary tni_boundary_of(const tni_offers *o, uint32_t segment)
     if (segment == 0)
         return b;
     b.before = s->segments[segment - 1].place;
+    if (b.before == s->segments[segment].place) {
+        b.why = TNI_BEGINS_OVERLAP;
+        return b;
+    }
     b.move = tni_move_of(o, step, b.before);
     b.why = b.move.is_taken ? begins_by(tni_step_rule(o, step), &b.move) : TNI_BEGINS_UNSUPPORTED;
     if (!b.move.is_taken)

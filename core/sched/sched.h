@@ -250,6 +250,7 @@ tni_why tni_step_rule(const tni_offers *offers, uint32_t step);
 
 typedef enum tni_begins {
     TNI_BEGINS_FIRST,         // the graph begins
+    TNI_BEGINS_OVERLAP,       // the same place goes on: divided, so that another can work meanwhile
     TNI_BEGINS_UNSUPPORTED,   // the place before does not take it
     TNI_BEGINS_PIN,           // it was ordered to be there
     TNI_BEGINS_LAYER,         // its layer is there

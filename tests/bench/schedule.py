@@ -66,8 +66,9 @@ def check(where, plan_of_model):
             faults.append(f"it costs {graph['cost_ns']}, below the bound {graph['bound_ns']}")
         if sum(s["steps"] for s in graph["segments"]) != graph["steps"]:
             faults.append("segments have other steps than the graph")
-        if any(a["device"] == b["device"] for a, b in zip(graph["segments"], graph["segments"][1:])):
-            faults.append("two segments of one device follow each other")
+        for before, segment in zip(graph["segments"], graph["segments"][1:]):
+            if (before["device"] == segment["device"]) != (segment["why"] == "overlap"):
+                faults.append(f"a segment begins at {segment['first_node']}: {segment['reason']}")
     for fault in faults:
         print(f"  {where}: {fault}")
     return faults

@@ -80,7 +80,8 @@ static void tell(const tn_session *session, uint32_t graph, tn_graph_schedule *s
         steps += t->segments[i].step_count;
         nodes += t->segments[i].node_count;
         cost_ns += t->segments[i].cost_ns;
-        assert_true(i == 0 || t->segments[i].device != t->segments[i - 1].device);
+        assert_int_equal(t->segments[i].why == TN_BEGINS_OVERLAP,
+                         i && t->segments[i].device == t->segments[i - 1].device);
         assert_int_equal(t->segments[i].why == TN_BEGINS_FIRST, i == 0);
     }
     for (uint32_t i = 0; i < t->copy_count; i++) {

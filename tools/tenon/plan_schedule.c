@@ -112,8 +112,8 @@ void plan_drop_schedules(plan_report *r)
 
 static const char *word_of(uint32_t why)
 {
-    static const char *const words[] = { "",      "first", "unsupported", "state", "cost",
-                                         "order", "pin",   "layer",       "memory" };
+    static const char *const words[] = { "",      "first", "unsupported", "state",  "cost",
+                                         "order", "pin",   "layer",       "memory", "overlap" };
     return why < sizeof words / sizeof *words ? words[why] : words[0];
 }
 

@@ -53,6 +53,7 @@ enum {
     TN_BEGINS_PIN = 6,           // the caller has pinned it
     TN_BEGINS_LAYER = 7,         // its layer belongs where it runs
     TN_BEGINS_MEMORY = 8,        // there is no room for it there
+    TN_BEGINS_OVERLAP = 9,   // it is the same device: divided, so that another can work meanwhile
 };
 
 typedef struct tn_segment {

@@ -215,6 +215,21 @@ static void a_boundary_that_costs_nothing_is_a_matter_of_order(void **state)
     assert_int_equal(tni_boundary_of(&offers, 1).why, TNI_BEGINS_ORDER);
 }
 
+static void a_segment_that_was_divided_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    rig_finish(&r, rig_op(&r, TNP_OP_EXP, rig_op(&r, TNP_OP_NEG, rig_input(&r, "x"))));
+    rig_schedule(&r, NULL);
+    assert_int_equal(r.schedule.segment_count, 1);
+    tni_segment halves[] = { { r.schedule.segments[0].place, 0, 1 },
+                             { r.schedule.segments[0].place, 1, 1 } };
+    r.schedule.segments = halves;
+    r.schedule.segment_count = 2;
+    tni_offers offers;
+    assert_true(tni_offers_make(&r.schedule, &r.arena, &offers));
+    assert_int_equal(tni_boundary_of(&offers, 1).why, TNI_BEGINS_OVERLAP);
+}
+
 static tn_status make_offers(const tn_allocator *allocator, void *context)
 {
     (void)context;
@@ -242,6 +257,7 @@ int main(void)
         CASE(a_unit_of_several_nodes_moves_to_the_same_or_to_single_claims),
         CASE(a_segment_begins_for_a_reason),
         CASE(a_boundary_that_costs_nothing_is_a_matter_of_order),
+        CASE(a_segment_that_was_divided_goes_on_where_it_was),
         CASE(without_memory_there_are_none),
     };
 #undef CASE
