@@ -19,6 +19,8 @@
 //     submit.c    goes through the steps: submits, copies, waits
 //     relay.c     tells a device how far a queue of another has come
 //   read.c      outputs of the run before
+//   journal.c   what the runs were fed since the states were set, to repeat them
+//   failover.c  who is used, and what is done when a device fails; events.c: what was done
 //   save.c, snapshot.c   states to a file and back (snapshot.h: its form)
 //   explain.c   the plan in words (explain.h: what it shares with the next two)
 //   explain_name.c   what the plan has to do with one name
@@ -30,6 +32,7 @@
 #define TNI_EXEC_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <tenon/session.h>
 
@@ -60,9 +63,12 @@ typedef struct tni_queue {
 // One device of the session. Its place in the schedules is its index.
 typedef struct tni_lane {
     tn_device *device;
+    uint32_t place;        // its index
+    atomic_uint *blamed;   // of the session, which see
     const tnp_plugin *table;
     tnp_device *opened;
     tnp_memory_info memory;   // of memory 0: arenas, states, copied weights
+    uint64_t most_bytes;      // of what is free, no more than this
     bool is_inline;           // computes inside submit: the calling thread is busy meanwhile
     bool is_host;             // the host reads and writes the arena as any memory of its own
     bool needs_semaphores;    // one of them has failed
@@ -80,6 +86,7 @@ typedef struct tni_lane {
 } tni_lane;
 
 typedef struct tni_state {
+    // What it is; the rest is made anew with the devices.
     const char *name;   // of the first graph that has it
     tn_dtype dtype;
     int64_t dims[TN_MAX_DIMS];
@@ -96,11 +103,11 @@ typedef struct tni_state {
 // Where the bytes of a constant are for one lane.
 typedef struct tni_resident {
     uint32_t place;
-    uint32_t layout;    // 0 = as the application has them; else a pack
-    const void *data;   // of the application: tells constants apart, with bytes
-    uint64_t bytes;     // of data, or of the pack
+    uint32_t layout;                  // 0 = as the application has them; else a pack
+    const void *data;                 // of the application: tells constants apart, with bytes
+    uint64_t bytes;                   // of data, or of the pack
     uint64_t run_bytes, run_stride;   // of a part, as in tni_value
-    tn_dtype dtype;     // of the value that a pack was made of, as are dims and strides
+    tn_dtype dtype;   // of the value that a pack was made of, as are dims and strides
     int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     tnp_buffer *buffer;   // NULL: this entry is free
     uint32_t uses;        // by graphs, each as often as it asks; with the last one it goes
@@ -164,9 +171,19 @@ typedef struct tni_planned {
 } tni_planned;
 
 typedef struct tni_compiled {   // one graph
-    tni_arena arena;            // its tables
-    uint32_t number;            // what the application calls it by
-    uint64_t fingerprint;       // of the application's graph, which all of this is made for
+    // What stays when all else is made anew for other devices.
+    tni_arena kept;
+    uint32_t number;         // what the application calls it by
+    uint64_t fingerprint;    // of the application's graph, which all of this is made for
+    const tn_graph *given;   // that graph
+    uint32_t input_count;
+    uint32_t *inputs;          // values
+    bool *is_limited;          // by storage of it: an input of which a view counts only in part
+    unsigned char **staging;   // by storage of it: host bytes of an input, or NULL
+    uint64_t *noted;           // by storage of it: the last time of the journal that has its bytes;
+                               // 0 = never fed
+
+    tni_arena arena;   // its tables
     const tn_graph
         *graph;   // the application's, or the schedule's own; handles mean the same in both
     bool is_asked;
@@ -176,12 +193,10 @@ typedef struct tni_compiled {   // one graph
     uint32_t *wanted;      // by node of it: where it was to be before memory was looked at; NULL =
                            // not known
     tni_schedule schedule;
-    uint64_t **offsets;        // [place][storage] in the lane's arena; TNI_NO_OFFSET
-    uint64_t **scratch;        // [place][unit] likewise
-    tni_planned *planned;      // by place
-    uint32_t *state_of;        // by storage: index of the session's state, or TNP_NONE
-    bool *is_limited;          // by storage: an input of which a view counts only in part
-    unsigned char **staging;   // by storage: host bytes of an input, or NULL
+    uint64_t **offsets;     // [place][storage] in the lane's arena; TNI_NO_OFFSET
+    uint64_t **scratch;     // [place][unit] likewise
+    tni_planned *planned;   // by place
+    uint32_t *state_of;     // by storage: index of the session's state, or TNP_NONE
     tni_steps steps;
     tni_program *programs;   // one a segment
     uint32_t use_count, use_capacity;
@@ -207,12 +222,48 @@ typedef struct tni_fit {
     uint32_t kept_count, kept_capacity;
     bool is_short;           // without limits it did not fit: they hold
     uint32_t asked_layers;   // of the placement; its layers tell how many it became
-    uint32_t full_place;     // an allocation failed there; TNP_NONE
 } tni_fit;
+
+// A device that the session may use.
+typedef struct tni_candidate {
+    tn_device *device;
+    enum { TNI_USED, TNI_LEFT_OUT_FOR_NOW, TNI_LEFT_OUT } standing;
+    tn_status why;         // it is left out
+    bool has_another;      // try, in the call at hand: it has failed once
+    uint64_t most_bytes;   // of what is free, it gets no more than this
+} tni_candidate;
+
+// What the runs were fed since the states were set, so that they can be repeated (journal.c).
+typedef struct tni_journal {
+    unsigned char *bytes;   // entries, one behind the other; NULL: none is kept
+    uint64_t capacity, used;
+    uint64_t last;        // offset of the last entry; UINT64_MAX = there is none
+    uint64_t run_count;   // entries
+    uint64_t time;        // counts up each time it is emptied
+    bool is_stopped;      // there is no base: nothing can be repeated until the states are set
+    // The base, what the states were before the first entry: zero, or as in the snapshot, or these
+    // bytes, by state.
+    tn_snapshot *snapshot;
+    unsigned char **states;
+} tni_journal;
 
 struct tn_session {
     tn_runtime *runtime;
-    tni_arena arena;   // all tables but those of one graph
+    // What stays when a device is left out.
+    tni_arena kept;
+    uint32_t flags;   // TN_SESSION_…
+    uint32_t candidate_count;
+    tni_candidate *candidates;   // as named, or in the order of the runtime
+    bool are_named;
+    tni_journal journal;
+    uint32_t event_count, event_capacity;
+    tn_session_event *events;
+    tn_error failure;      // status TN_OK: none. No device is left that could go on
+    uint64_t asked_runs;   // by the application
+
+    tni_arena arena;      // all tables but those of one graph and what is kept
+    atomic_uint blamed;   // the lane of the first call that failed since tni_failover_begin, or
+                          // TNP_NONE
     uint32_t lane_count, graph_count, graph_capacity, state_count;
     tni_lane *lanes;
     tn_device **devices;   // of the lanes
@@ -220,7 +271,8 @@ struct tn_session {
     tni_relays relays;
     tni_compiled **graphs;   // by number, ascending
     tni_state *states;
-    tni_placement placement;
+    tni_placement asked;       // of the application
+    tni_placement placement;   // what became of it
     tni_layers layers;
     tni_fit fit;
     uint32_t resident_count, resident_capacity;
@@ -244,6 +296,8 @@ tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_opt
 // The semaphore by which the host tells work of this lane how far a queue of the session has come.
 tn_status tni_lane_make_mirror(tni_lane *lane, uint32_t queue, tn_error *err);
 void tni_lane_close(tni_lane *lane);   // also half made
+// Whose fault it is: says so to the session and answers `status`.
+tn_status tni_lane_blame(const tni_lane *lane, tn_status status);
 
 // The buffers of the arena, of arena_bytes. tables: for the list of them.
 tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *err);
@@ -278,11 +332,13 @@ tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status statu
 // A graph of the session, without its phases yet; NULL and an error when there is no memory.
 tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_error *err);
 void tni_graphs_remove(tn_session *session, uint32_t at);   // at: in session->graphs
+// Gives all of it back that is made for the devices: the graph is as it was when it was added.
+void tni_graphs_unmake(tn_session *session, tni_compiled *compiled);
 // *out_at: in session->graphs. Errors: TN_E_ARG, what: the call.
 tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char *what,
                           uint32_t *out_at, tn_error *err);
 tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const char *what,
-                              const tni_compiled **out_compiled, tn_error *err);
+                              tni_compiled **out_compiled, tn_error *err);
 // A value that the application names; it is one of the graph. Errors: TN_E_ARG.
 tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
                            const tni_value **out_value, tn_error *err);
@@ -298,12 +354,21 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
 // Zeros from byte `from` of a state to its end.
 tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
+// Gives the buffers back; the table stays.
 void tni_states_release(tn_session *session);
+// The first `bytes` of a state to the host, or from there.
+tn_status tni_state_read(tn_session *session, tni_state *state, void *to, uint64_t from,
+                         uint64_t bytes, tn_error *err);
+tn_status tni_state_write(tn_session *session, tni_state *state, const void *data, uint64_t bytes,
+                          tn_error *err);
+// All states as a snapshot of this session has them (snapshot.c).
+tn_status tni_snapshot_set(tn_session *session, const tn_snapshot *snapshot, tn_error *err);
+void tni_snapshot_retain(tn_snapshot *snapshot);
 
 // Schedules and lays out all graphs that the session is created with, so that what is needed is
 // free: without limits first, then within them, then with fewer layers where the placement is of
-// layers. most_bytes: by lane, of what is free no more than this; NULL = all of it.
-tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_error *err);
+// layers.
+tn_status tni_session_fit(tn_session *session, tn_error *err);
 // Rules of a graph by the placement, and which of its constants are mapped where; once.
 tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
 // While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
@@ -386,12 +451,57 @@ void tni_weights_release(tn_session *session, tni_compiled *compiled);
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err);
 void tni_programs_release(tn_session *session, tni_compiled *compiled);
 
+// One attempt at all phases, with the candidates that are not left out; what a failed one made is
+// given back by tni_session_unmake. *out_is_planned: it came to where devices allocate.
+tn_status tni_session_try(tn_session *session, bool *out_is_planned, tn_error *err);
+void tni_session_unmake(tn_session *session);
+
+// ---------------------------------------------------------------------------------------- failover
+
+// To be called first by each public call that uses devices. Errors: the session's failure.
+tn_status tni_failover_begin(tn_session *session, tn_error *err);
+// Makes lanes, programs and arenas for the graphs of the session, without devices that fail at it.
+// Errors: nothing is made then.
+tn_status tni_session_make(tn_session *session, tn_error *err);
+// After a call that uses devices has failed with *err. TN_OK: it is to be done again; states and
+// outputs of the last run are there, where `is_run` by the journal, which includes the run at hand.
+// Else what is to be answered.
+//   is_run   states or outputs may have been harmed
+tn_status tni_failover(tn_session *session, bool is_run, tn_error *err);
+
+// Notes an event, and says it in a line of the log. device NULL: of all. text: lent
+void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,
+                    uint64_t runs, const char *text);
+
+// TN_E_HOST_MEMORY when there is no memory for as many bytes. 0 = the default.
+tn_status tni_journal_init(tn_session *session, uint64_t bytes, tn_error *err);
+void tni_journal_finish(tn_session *session);
+// Empties it, the base is: zero; the snapshot, whose uses it counts; the states as they are.
+void tni_journal_clear(tn_session *session);
+void tni_journal_begin_at(tn_session *session, const tn_snapshot *snapshot);
+// Errors: those of the devices, and nothing has changed. Where the host has no memory the journal
+// is stopped.
+tn_status tni_journal_begin_here(tn_session *session, tn_error *err);
+bool tni_journal_has(const tn_session *session, uint32_t graph);
+// Whether a run with these feeds can be noted as it is. If not, the journal is to begin here.
+bool tni_journal_has_room(const tn_session *session, const tni_compiled *compiled,
+                          const tn_feed *feeds, uint32_t count);
+// Notes a run whose feeds are staged.
+void tni_journal_note(tn_session *session, tni_compiled *compiled, const tn_feed *feeds,
+                      uint32_t count);
+void tni_journal_skip_last(tn_session *session);   // it is not to be run again
+// Sets the states to the base and runs all entries. Errors: those of a run, or of the devices.
+tn_status tni_journal_repeat(tn_session *session, tn_error *err);
+
 // --------------------------------------------------------------------------------------------- run
 
-// Checks all feeds, then copies their bytes to where a run takes them from. Errors: TN_E_ARG, and
-// nothing has changed.
-tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
-                         tn_error *err);
+// The inputs of a graph, and where a run takes their bytes from.
+tn_status tni_feeds_make(tni_compiled *compiled, tn_error *err);
+// Errors: TN_E_ARG.
+tn_status tni_feeds_check(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
+                          tn_error *err);
+// Copies the bytes of feeds that were checked to where a run takes them from.
+void tni_feeds_stage(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count);
 // Runs a graph with the inputs as they are staged. Allocates, builds and plans nothing.
 // Errors: those of the devices, failed_lane says of which; states are then what the failed run
 // left.

@@ -179,6 +179,10 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
 {
     if (!session)
         return;
+    if (session->failure.status != TN_OK) {
+        tni_say(sink, "there is no plan any more: %s\n", session->failure.text);
+        return;
+    }
     for (uint32_t g = 0; g < session->graph_count; g++)
         say_graph(session, session->graphs[g], sink);
     for (uint32_t i = 0; i < session->lane_count; i++)

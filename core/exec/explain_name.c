@@ -446,7 +446,7 @@ static tn_status fail_not_found(const telling *t, tn_error *err)
 tn_status tn_session_explain_name(const tn_session *session, uint32_t graph, const char *name,
                                   const tn_sink *sink, tn_error *err)
 {
-    const tni_compiled *compiled = NULL;
+    tni_compiled *compiled = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "name", name, "sink", sink,
                                 NULL);
     if (status == TN_OK)

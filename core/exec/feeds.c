@@ -24,8 +24,8 @@ static tn_status check_feed(const tni_compiled *compiled, const tni_value *value
     return TN_OK;
 }
 
-tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
-                         tn_error *err)
+tn_status tni_feeds_check(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count,
+                          tn_error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         const tni_value *value = NULL;
@@ -39,9 +39,42 @@ tn_status tni_feeds_take(const tni_compiled *compiled, const tn_feed *feeds, uin
         if (status != TN_OK)
             return status;
     }
+    return TN_OK;
+}
+
+void tni_feeds_stage(const tni_compiled *compiled, const tn_feed *feeds, uint32_t count)
+{
     for (uint32_t i = 0; i < count; i++)
         if (feeds[i].bytes)
-            memcpy(compiled->staging[compiled->graph->values[feeds[i].input.index].storage],
+            memcpy(compiled->staging[compiled->given->values[feeds[i].input.index].storage],
                    feeds[i].data, feeds[i].bytes);
-    return TN_OK;
+}
+
+tn_status tni_feeds_make(tni_compiled *compiled, tn_error *err)
+{
+    const tn_graph *graph = compiled->given;
+    tni_arena *kept = &compiled->kept;
+    uint64_t bytes = 0;
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        compiled->input_count += graph->values[v].source == TNI_INPUT;
+    compiled->inputs = tni_arena_take_array(kept, compiled->input_count, sizeof *compiled->inputs);
+    compiled->noted = tni_arena_take_array(kept, graph->storage_count, sizeof *compiled->noted);
+    compiled->staging = tni_arena_take_array(kept, graph->storage_count, sizeof *compiled->staging);
+    compiled->is_limited = tni_arena_take_array(kept, graph->storage_count,
+                                                sizeof *compiled->is_limited);
+    bool is_made = compiled->inputs && compiled->noted && compiled->staging && compiled->is_limited;
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < graph->value_count && is_made; v++) {
+        const tni_value *value = &graph->values[v];
+        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
+            if (value->extent[d])
+                compiled->is_limited[value->storage] = true;
+        if (value->source != TNI_INPUT)
+            continue;
+        compiled->inputs[count++] = v;
+        bytes = graph->storages[value->storage].bytes;
+        compiled->staging[value->storage] = tni_arena_take(kept, bytes);
+        is_made = compiled->staging[value->storage] != NULL;
+    }
+    return is_made ? TN_OK : tni_fail_memory(err, "the bytes of inputs", bytes);
 }

@@ -43,13 +43,13 @@ static tn_status take_tables(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
-static void note_memory(tn_session *session, const uint64_t *most_bytes)
+static void note_memory(tn_session *session)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tnp_memory_info *memory = &session->lanes[i].memory;
+        uint64_t most_bytes = session->lanes[i].most_bytes;
         uint64_t is_free = memory->free_bytes ? memory->free_bytes : UINT64_MAX;
-        session->fit.free_bytes[i] = most_bytes && most_bytes[i] < is_free ? most_bytes[i]
-                                                                           : is_free;
+        session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
         session->fit.alignments[i] = memory->alignment_bytes;
         uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
         if (memory->max_binding_bytes && memory->max_binding_bytes < most)
@@ -537,12 +537,12 @@ static tn_status fit(tn_session *session, tn_error *err)
     return is_short && session->lane_count > 1 ? fit_layers_beside(session, status, err) : status;
 }
 
-tn_status tni_session_fit(tn_session *session, const uint64_t *most_bytes, tn_error *err)
+tn_status tni_session_fit(tn_session *session, tn_error *err)
 {
     tn_status status = take_tables(session, err);
     if (status != TN_OK)
         return status;
-    note_memory(session, most_bytes);
+    note_memory(session);
     status = fit(session, err);
     if (status == TN_OK)
         mark_moved(session);

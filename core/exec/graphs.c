@@ -15,22 +15,46 @@ tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_erro
         tni_fail_memory(err, "a graph of a session", sizeof *compiled);
         return NULL;
     }
+    tni_arena_init(&compiled->kept, allocator);
     tni_arena_init(&compiled->arena, allocator);
     compiled->number = session->next_number++;
-    compiled->graph = graph;
+    compiled->given = compiled->graph = graph;
     compiled->fingerprint = graph->fingerprint;
     session->graphs[session->graph_count++] = compiled;
-    return compiled;
+    if (tni_feeds_make(compiled, err) == TN_OK)
+        return compiled;
+    tni_graphs_remove(session, session->graph_count - 1);
+    session->next_number--;   // nobody has seen it
+    return NULL;
 }
 
-void tni_graphs_remove(tn_session *session, uint32_t at)
+void tni_graphs_unmake(tn_session *session, tni_compiled *compiled)
 {
-    tni_compiled *compiled = session->graphs[at];
     tni_programs_release(session, compiled);
     tni_weights_release(session, compiled);   // some of their bytes are the schedule's own graph's
     tni_answers_finish(&compiled->answers);
     tni_schedule_finish(&compiled->schedule);
     tni_arena_finish(&compiled->arena);
+    *compiled = (tni_compiled){
+        .kept = compiled->kept,
+        .number = compiled->number,
+        .fingerprint = compiled->fingerprint,
+        .given = compiled->given,
+        .input_count = compiled->input_count,
+        .inputs = compiled->inputs,
+        .is_limited = compiled->is_limited,
+        .staging = compiled->staging,
+        .noted = compiled->noted,
+        .graph = compiled->given,
+    };
+    tni_arena_init(&compiled->arena, &session->arena.allocator);
+}
+
+void tni_graphs_remove(tn_session *session, uint32_t at)
+{
+    tni_compiled *compiled = session->graphs[at];
+    tni_graphs_unmake(session, compiled);
+    tni_arena_finish(&compiled->kept);
     tni_free(&session->arena.allocator, compiled);
     session->graph_count--;
     for (uint32_t g = at; g < session->graph_count; g++)
@@ -69,22 +93,14 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
     return status == TN_OK ? tni_programs_make(session, compiled, err) : status;
 }
 
-tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
+// A graph that does not come in has changed nothing.
+static tn_status try_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
                          tn_error *err)
 {
-    tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_number",
-                                out_number, NULL);
-    if (status != TN_OK)
-        return status;
-    if (!graph->is_finished)
-        return tni_fail(err, TN_E_GRAPH, "tn_session_add: the graph is not finished");
-    if (session->next_number == TNP_NONE)
-        return tni_fail(err, TN_E_ARG, "tn_session_add: the session was given %u graphs, the most",
-                        session->next_number);
     tni_compiled *compiled = tni_graphs_add(session, graph, err);
     if (!compiled)
         return TN_E_HOST_MEMORY;
-    status = make(session, compiled, err);
+    tn_status status = make(session, compiled, err);
     if (status == TN_OK) {
         *out_number = compiled->number;
     } else {
@@ -92,6 +108,38 @@ tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *o
         session->next_number--;   // nobody has seen it
     }
     return status;
+}
+
+tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
+                         tn_error *err)
+{
+    tn_error why = { TN_OK, "" };
+    tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_number",
+                                out_number, NULL);
+    if (status == TN_OK)
+        status = tni_failover_begin(session, err);
+    if (status != TN_OK)
+        return status;
+    if (!graph->is_finished)
+        return tni_fail(err, TN_E_GRAPH, "tn_session_add: the graph is not finished");
+    if (session->next_number == TNP_NONE)
+        return tni_fail(err, TN_E_ARG, "tn_session_add: the session was given %u graphs, the most",
+                        session->next_number);
+    // A device that has no room for it goes on with what it has.
+    while ((status = try_add(session, graph, out_number, &why)) != TN_OK &&
+           status != TN_E_DEVICE_MEMORY && (status = tni_failover(session, false, &why)) == TN_OK)
+        ;
+    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
+}
+
+// Runs of a graph that goes cannot be repeated: the states count as they are. Where that fails so
+// does the session, or the journal stops; the graph goes all the same.
+static void begin_journal_here(tn_session *session)
+{
+    tn_error why;
+    tn_status status = tni_failover_begin(session, &why);
+    while (status == TN_OK && tni_journal_begin_here(session, &why) != TN_OK)
+        status = tni_failover(session, false, &why);
 }
 
 tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
@@ -102,6 +150,8 @@ tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
         status = tni_graphs_find(session, number, __func__, &at, err);
     if (status != TN_OK)
         return status;
+    if (tni_journal_has(session, number))
+        begin_journal_here(session);
     if (session->last_graph == number)
         session->last_graph = TNP_NONE;
     tni_graphs_remove(session, at);
@@ -109,7 +159,7 @@ tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
 }
 
 tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const char *what,
-                              const tni_compiled **out_compiled, tn_error *err)
+                              tni_compiled **out_compiled, tn_error *err)
 {
     uint32_t at;
     tn_status status = tni_graphs_find(session, number, what, &at, err);

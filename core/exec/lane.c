@@ -10,7 +10,15 @@ enum { HOST_POOL = 1 };   // tnp_memory_info.pool of the host's own memory
 tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
                         const tnp_error *plugin_error, tn_error *err)
 {
-    return tni_device_fail(lane->device, call, status, plugin_error, err);
+    return tni_lane_blame(lane, tni_device_fail(lane->device, call, status, plugin_error, err));
+}
+
+// Perhaps on the thread of a device's notice.
+tn_status tni_lane_blame(const tni_lane *lane, tn_status status)
+{
+    unsigned nobody = TNP_NONE;
+    atomic_compare_exchange_strong(lane->blamed, &nobody, lane->place);
+    return status;
 }
 
 tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
@@ -19,8 +27,9 @@ tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status statu
     if (status != TNP_OK)
         return tni_lane_fail(lane, call, status, plugin_error, err);
     if (!made)
-        return tni_fail(err, TN_E_INTERNAL, "%s: %s: the plugin answered success and made nothing",
-                        lane->device->name, call);
+        return tni_lane_blame(lane, tni_fail(err, TN_E_INTERNAL,
+                                             "%s: %s: the plugin answered success and made nothing",
+                                             lane->device->name, call));
     return TN_OK;
 }
 
@@ -134,10 +143,11 @@ tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
     *out_buffer = NULL;
     *out_map = NULL;
     if (lane->memory.max_buffer_bytes && bytes > lane->memory.max_buffer_bytes)
-        return tni_fail(err, TN_E_DEVICE_MEMORY,
-                        "%s: %s needs %" PRIu64
-                        " bytes in one buffer, the largest possible has %" PRIu64,
-                        lane->device->name, what, bytes, lane->memory.max_buffer_bytes);
+        return tni_lane_blame(
+            lane, tni_fail(err, TN_E_DEVICE_MEMORY,
+                           "%s: %s needs %" PRIu64
+                           " bytes in one buffer, the largest possible has %" PRIu64,
+                           lane->device->name, what, bytes, lane->memory.max_buffer_bytes));
     tnp_buffer *made = NULL;
     tnp_status answer = lane->table->buffer_alloc(lane->opened, &ask, &made, &plugin_error);
     if (answer != TNP_OK || !made)

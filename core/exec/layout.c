@@ -331,8 +331,11 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     if (!compiled->offsets || !compiled->scratch || !compiled->planned)
         status = tni_fail_memory(err, "a memory plan",
                                  session->lane_count * sizeof *compiled->planned);
-    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++)
+    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
         status = lay_out_lane(session, compiled, place, &scratch, err);
+        if (status == TN_E_DEVICE_MEMORY)
+            tni_lane_blame(&session->lanes[place], status);
+    }
     tni_arena_finish(&scratch);
     return status;
 }

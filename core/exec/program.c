@@ -149,11 +149,12 @@ static tn_status bind_storages(making *m, tn_error *err)
         if (bytes == 0)
             continue;
         if (m->lane->memory.max_binding_bytes && bytes > m->lane->memory.max_binding_bytes)
-            return tni_fail(err, TN_E_DEVICE_MEMORY,
-                            "%s: '%s' has %" PRIu64 " bytes, one binding takes %" PRIu64,
-                            m->lane->device->name,
-                            graph->values[graph->storages[storage].owner].name, bytes,
-                            m->lane->memory.max_binding_bytes);
+            return tni_lane_blame(
+                m->lane,
+                tni_fail(err, TN_E_DEVICE_MEMORY,
+                         "%s: '%s' has %" PRIu64 " bytes, one binding takes %" PRIu64,
+                         m->lane->device->name, graph->values[graph->storages[storage].owner].name,
+                         bytes, m->lane->memory.max_binding_bytes));
         if (source == TNI_STATE) {
             add_binding(m, TNP_BIND_STORAGE, i, 0,
                         m->session->states[m->compiled->state_of[storage]].buffer, 0, bytes);
@@ -262,29 +263,6 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
     return TN_OK;
 }
 
-static tn_status make_staging(tni_compiled *compiled, tn_error *err)
-{
-    const tn_graph *graph = compiled->graph;
-    compiled->is_limited = tni_arena_take_array(&compiled->arena, graph->storage_count,
-                                                sizeof *compiled->is_limited);
-    for (uint32_t v = 0; v < graph->value_count && compiled->is_limited; v++)
-        for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
-            if (graph->values[v].extent[d])
-                compiled->is_limited[graph->values[v].storage] = true;
-    compiled->staging = tni_arena_take_array(&compiled->arena, graph->storage_count,
-                                             sizeof *compiled->staging);
-    for (uint32_t s = 0; s < graph->storage_count && compiled->staging; s++)
-        if (tni_storage_source(graph, s) == TNI_INPUT) {
-            compiled->staging[s] = tni_arena_take(&compiled->arena, graph->storages[s].bytes);
-            if (!compiled->staging[s])
-                return tni_fail_memory(err, "the bytes of an input", graph->storages[s].bytes);
-        }
-    if (!compiled->staging || !compiled->is_limited)
-        return tni_fail_memory(err, "the bytes of inputs",
-                               graph->storage_count * sizeof *compiled->staging);
-    return TN_OK;
-}
-
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     const tni_schedule *schedule = &compiled->schedule;
@@ -293,7 +271,7 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
     if (!compiled->programs)
         return tni_fail_memory(err, "programs",
                                schedule->segment_count * sizeof *compiled->programs);
-    tn_status status = make_staging(compiled, err);
+    tn_status status = TN_OK;
     for (uint32_t s = 0; s < schedule->segment_count && status == TN_OK; s++) {
         tni_arena scratch;
         tni_arena_init(&scratch, &session->arena.allocator);
@@ -314,8 +292,6 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
             status = bind(&m, program, err);
         if (status == TN_OK)
             status = list_inputs(&m, program, err);
-        if (status == TN_E_DEVICE_MEMORY)
-            session->fit.full_place = segment->place;
         tni_arena_finish(&scratch);
     }
     return status == TN_OK ? tni_copies_make(session, compiled, err) : status;

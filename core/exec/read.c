@@ -86,12 +86,25 @@ static tn_status gather(const source *from, const tni_value *value, unsigned cha
     return status;
 }
 
+static tn_status read_output(const tn_session *session, const tni_compiled *compiled,
+                             const tni_value *value, void *to, uint64_t bytes, tn_error *err)
+{
+    bool is_in_arena = tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
+    if (is_in_arena && session->last_graph != compiled->number)
+        return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
+                        compiled->number);
+    source from = find_source(session, compiled, value->storage);
+    return gather(&from, value, to, bytes, err);
+}
+
 tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to,
                           uint64_t bytes, tn_error *err)
 {
-    const tni_compiled *compiled = NULL;
+    tni_compiled *compiled = NULL;
     const tni_value *value = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "to", bytes ? to : "", NULL);
+    if (status == TN_OK)
+        status = tni_failover_begin(session, err);
     if (status == TN_OK)
         status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
     if (status == TN_OK)
@@ -114,10 +127,21 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                         bytes, value->name, info.bytes);
     if (bytes == 0)
         return TN_OK;
-    bool is_in_arena = tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
-    if (is_in_arena && session->last_graph != graph)
-        return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
-                        graph);
-    source from = find_source(session, compiled, value->storage);
-    return gather(&from, value, to, bytes, err);
+    tn_error why, again;
+    bool needs_run = session->last_graph == graph &&
+                     tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
+    // Made anew, the graph may be decomposed otherwise: the value is looked up each time.
+    while ((status = read_output(session, compiled, &compiled->graph->values[output.index], to,
+                                 bytes, &why)) != TN_OK) {
+        again = why;
+        status = tni_failover(session, false, &again);
+        if (status != TN_OK)
+            return tn_error_set(err, status, again.text);
+        if (needs_run && session->last_graph != graph)
+            return tni_fail(err, why.status,
+                            "%s; the run was before a reset, or before a graph was dropped, and "
+                            "is not repeated",
+                            why.text);
+    }
+    return TN_OK;
 }

@@ -89,13 +89,7 @@ static tn_status put_state(saving *s, tni_state *state, uint64_t bytes, tn_error
     tn_status status = TN_OK;
     for (uint64_t done = 0, piece; done < bytes && status == TN_OK; done += piece) {
         piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
-        tnp_copy copy = { .size = sizeof copy,
-                          .from_buffer = state->buffer,
-                          .from_offset = done,
-                          .to_host = s->piece,
-                          .bytes = piece,
-                          .rows = 1 };
-        status = tni_lane_copy(&s->session->lanes[state->place], &copy, err);
+        status = tni_state_read(s->session, state, s->piece, done, piece, err);
         if (status == TN_OK)
             status = put(s, s->piece, piece, err);
     }
@@ -154,19 +148,12 @@ static tn_status put_all(saving *s, tn_error *err)
     return status == TN_OK ? tni_new_file_write(&s->file, hash, sizeof hash, err) : status;
 }
 
-tn_status tn_session_save(tn_session *session, const char *path, const tn_save_options *given,
-                          tn_error *err)
+static tn_status save(tn_session *session, const char *path, const tn_save_options *options,
+                      tn_error *err)
 {
-    tn_save_options options;
-    tn_status status = tni_need(err, __func__, "session", session, "path", path, NULL);
-    if (status == TN_OK)
-        status = tni_take_options(&options, sizeof options, given, "tn_session_save", err);
-    if (status != TN_OK)
-        return status;
-    if ((options.note_bytes && !options.note) || (options.extent_count && !options.extents))
-        return tni_fail(err, TN_E_ARG, "tn_session_save: no note or extents are given");
     const tn_allocator *allocator = &session->arena.allocator;
-    saving s = { .session = session, .options = &options, .key = options.key ? options.key : "" };
+    saving s = { .session = session, .options = options, .key = options->key ? options->key : "" };
+    tn_status status;
     s.counts = tni_alloc_zeroed(allocator, session->state_count, sizeof *s.counts);
     if (!s.counts)
         return tni_fail_memory(err, "saving states", session->state_count * sizeof *s.counts);
@@ -184,4 +171,24 @@ tn_status tn_session_save(tn_session *session, const char *path, const tn_save_o
     tni_free(allocator, s.piece);
     tni_free(allocator, s.counts);
     return status;
+}
+
+tn_status tn_session_save(tn_session *session, const char *path, const tn_save_options *given,
+                          tn_error *err)
+{
+    tn_save_options options;
+    tn_status status = tni_need(err, __func__, "session", session, "path", path, NULL);
+    if (status == TN_OK)
+        status = tni_take_options(&options, sizeof options, given, "tn_session_save", err);
+    if (status == TN_OK)
+        status = tni_failover_begin(session, err);
+    if (status != TN_OK)
+        return status;
+    if ((options.note_bytes && !options.note) || (options.extent_count && !options.extents))
+        return tni_fail(err, TN_E_ARG, "tn_session_save: no note or extents are given");
+    tn_error why;
+    while ((status = save(session, path, &options, &why)) != TN_OK &&
+           (status = tni_failover(session, false, &why)) == TN_OK)
+        ;
+    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
 }

@@ -100,6 +100,20 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
     return status;
 }
 
+// A device that fails when it is asked would take nothing: it is the session that decides.
+static tn_status check_answers(const tn_session *session, const tni_answers *answers,
+                               tn_status status, tn_error *err)
+{
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        if (answers->failed_places >> i & 1) {
+            tni_lane_blame(&session->lanes[i], status);
+            return status == TN_OK
+                       ? tn_error_set(err, answers->failure.status, answers->failure.text)
+                       : status;
+        }
+    return status;
+}
+
 static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
@@ -110,7 +124,7 @@ static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
                                &scratch, &compiled->answers, err);
     compiled->is_asked = status == TN_OK;
     tni_arena_finish(&scratch);
-    return status;
+    return check_answers(session, &compiled->answers, status, err);
 }
 
 tn_status tni_session_agree(tn_session *session, tn_error *err)
@@ -181,6 +195,8 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
     tn_status status = tni_fit_begin_graph(session, compiled, err);
     if (status == TN_OK && session->is_reserved)
         status = tni_fit_count_again(session, compiled, err);
+    if (status == TN_OK)
+        status = ask(session, compiled, err);
     if (status == TN_OK && session->fit.is_short)
         status = tni_fit_follow_weights(session, compiled, err);
     if (status != TN_OK)
@@ -199,6 +215,8 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
                                compiled->graph->storage_count * sizeof *request.storage_places);
     status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
     compiled->is_asked = false;   // the answers are the schedule's, or gone with it
+    if (status == TN_OK)
+        status = check_answers(session, &compiled->schedule.own_answers, status, err);
     if (status == TN_OK)
         status = follow_schedule(compiled, err);
     if (status == TN_OK)

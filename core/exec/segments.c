@@ -125,7 +125,7 @@ double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer)
 tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
                                     tn_graph_schedule *out_schedule, tn_error *err)
 {
-    const tni_compiled *compiled = NULL;
+    tni_compiled *compiled = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "out_schedule", out_schedule,
                                 NULL);
     if (status == TN_OK)
@@ -208,7 +208,7 @@ static void tell_segment(const tn_session *session, const tni_compiled *compiled
 tn_status tn_session_segments(const tn_session *session, uint32_t graph,
                               const tn_segments *segments, tn_error *err)
 {
-    const tni_compiled *compiled = NULL;
+    tni_compiled *compiled = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "segments", segments, NULL);
     if (status == TN_OK && !segments->take)
         status = tni_fail(err, TN_E_ARG, "%s: segments->take is NULL", __func__);
@@ -231,7 +231,7 @@ tn_status tn_session_segments(const tn_session *session, uint32_t graph,
 tn_status tn_session_copies(const tn_session *session, uint32_t graph,
                             const tn_segment_copies *copies, tn_error *err)
 {
-    const tni_compiled *compiled = NULL;
+    tni_compiled *compiled = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "copies", copies, NULL);
     if (status == TN_OK && !copies->take)
         status = tni_fail(err, TN_E_ARG, "%s: copies->take is NULL", __func__);

@@ -8,33 +8,29 @@
 #include "base/options.h"
 #include "exec/exec_internal.h"
 
-// To load, after a device had less memory than it said: a little less at first, then half.
-enum { MOST_TRIES = 12, SMALL_STEPS = 4 };
-
 // ----------------------------------------------------------------------------------------- devices
 
-static tn_status open_given(tn_session *session, tn_device *const *devices, uint32_t count,
-                            tn_error *err)
+static void add_candidate(tn_session *session, tn_device *device)
 {
-    session->lane_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    session->candidates[session->candidate_count++] = (tni_candidate){ .device = device,
+                                                                       .most_bytes = UINT64_MAX };
+}
+
+static tn_status take_given(tn_session *session, const tn_session_options *options, tn_error *err)
+{
+    for (uint32_t i = 0; i < options->device_count; i++) {
         for (uint32_t j = 0; j < i; j++)
-            if (devices[j] == devices[i])
-                return tni_fail(err, TN_E_ARG, "device %s is given twice", devices[i]->name);
-        tn_status status = tni_lane_open(&session->lanes[session->lane_count], devices[i], err);
-        if (status != TN_OK)
-            return status;
-        session->lane_count++;
+            if (options->devices[j] == options->devices[i])
+                return tni_fail(err, TN_E_ARG, "device %s is given twice",
+                                options->devices[i]->name);
+        add_candidate(session, options->devices[i]);
     }
     return TN_OK;
 }
 
-// No device is left: what the last one said, or why the first plugin that was meant for here is
-// out.
-static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last, tn_error *err)
+// Why the first plugin that was meant for here is out.
+static tn_status fail_no_device(const tn_runtime *runtime, tn_error *err)
 {
-    if (last->status != TN_OK)
-        return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: %s", last->text);
     for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
         tn_plugin_info info = { .size = sizeof info };
         tn_runtime_plugin(runtime, i, &info);
@@ -46,14 +42,11 @@ static tn_status fail_no_device(const tn_runtime *runtime, const tn_error *last,
                     "no device can be used: no plugin offers one, see tenon plugins --why");
 }
 
-// Every device that is not software; one that cannot be opened is passed over with a warning. When
-// there are more than a session takes, the CPUs keep their room: what no other takes runs there.
-static tn_status open_default(tn_session *session, tn_error *err)
+// Every device that is not software. When there are more than a session takes, the CPUs keep their
+// room: what no other takes runs there.
+static tn_status take_default(tn_session *session, tn_error *err)
 {
-    const tni_log *log = tni_runtime_log(session->runtime);
-    uint32_t count = tn_runtime_device_count(session->runtime), cpus_to_come = 0, left_out = 0;
-    tn_error last = { TN_OK, "" };
-    session->lane_count = 0;
+    uint32_t count = tn_runtime_device_count(session->runtime), cpus_to_come = 0, passed_over = 0;
     for (uint32_t i = 0; i < count; i++)
         cpus_to_come += tn_runtime_device(session->runtime, i)->info.kind == TNP_KIND_CPU;
     for (uint32_t i = 0; i < count; i++) {
@@ -62,40 +55,58 @@ static tn_status open_default(tn_session *session, tn_error *err)
         if (device->info.kind == TNP_KIND_SOFTWARE)
             continue;
         cpus_to_come -= is_cpu;
-        if (session->lane_count + (is_cpu ? 0 : cpus_to_come) >= TNI_MAX_PLACES)
-            left_out++;
-        else if (tni_lane_open(&session->lanes[session->lane_count], device, &last) == TN_OK)
-            session->lane_count++;
+        if (session->candidate_count + (is_cpu ? 0 : cpus_to_come) >= TNI_MAX_PLACES)
+            passed_over++;
         else
-            tni_log_line(log, TN_LOG_WARNING, "%s is not used: %s", device->name, last.text);
+            add_candidate(session, device);
     }
-    if (left_out)
-        tni_log_line(log, TN_LOG_WARNING, "%u devices are not used: a session takes %d", left_out,
-                     TNI_MAX_PLACES);
-    return session->lane_count ? TN_OK : fail_no_device(session->runtime, &last, err);
+    if (passed_over)
+        tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
+                     "%u devices are not used: a session takes %d", passed_over, TNI_MAX_PLACES);
+    return session->candidate_count ? TN_OK : fail_no_device(session->runtime, err);
 }
 
-static tn_status open_lanes(tn_session *session, const tn_session_options *options, tn_error *err)
+static tn_status take_candidates(tn_session *session, const tn_session_options *options,
+                                 tn_error *err)
 {
     uint32_t most = options->device_count ? options->device_count
                                           : tn_runtime_device_count(session->runtime);
+    session->are_named = options->device_count > 0;
+    session->candidates = tni_arena_take_array(&session->kept, most, sizeof *session->candidates);
+    if (!session->candidates)
+        return tni_fail_memory(err, "a session", most * sizeof *session->candidates);
+    return session->are_named ? take_given(session, options, err) : take_default(session, err);
+}
+
+static tn_status open_lanes(tn_session *session, tn_error *err)
+{
+    uint32_t most = session->candidate_count;
     session->lanes = tni_arena_take_array(&session->arena, most, sizeof *session->lanes);
     session->devices = tni_arena_take_array(&session->arena, most, sizeof *session->devices);
     if (!session->lanes || !session->devices)
         return tni_fail_memory(err, "a session", most * sizeof *session->lanes);
-    tn_status status = options->device_count
-                           ? open_given(session, options->devices, options->device_count, err)
-                           : open_default(session, err);
-    for (uint32_t i = 0; i < session->lane_count; i++)
-        session->devices[i] = session->lanes[i].device;
-    return status;
+    for (uint32_t i = 0; i < most; i++) {
+        if (session->candidates[i].standing != TNI_USED)
+            continue;
+        tn_device *device = session->candidates[i].device;
+        tni_lane *lane = &session->lanes[session->lane_count];
+        tn_status status = tni_lane_open(lane, device, err);
+        lane->device = session->devices[session->lane_count] = device;
+        lane->place = session->lane_count;
+        lane->blamed = &session->blamed;
+        lane->most_bytes = session->candidates[i].most_bytes;
+        if (status != TN_OK)
+            return tni_lane_blame(lane, status);
+        session->lane_count++;
+    }
+    return TN_OK;
 }
 
 // ------------------------------------------------------------------------------------------ phases
 
 static tn_status find_states(tn_session *session, tn_error *err)
 {
-    tn_status status = tni_states_make_table(session, err);
+    tn_status status = session->states ? TN_OK : tni_states_make_table(session, err);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
         status = tni_states_collect(session, session->graphs[g], err);
     return status;
@@ -105,8 +116,6 @@ static tn_status allocate_arenas(tn_session *session, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
         tn_status status = tni_lane_allocate_arena(&session->lanes[i], &session->arena, err);
-        if (status == TN_E_DEVICE_MEMORY)
-            session->fit.full_place = i;
         if (status != TN_OK)
             return status;
     }
@@ -123,19 +132,13 @@ static uint64_t fingerprint(const tn_session *session)
 }
 
 // Lanes, states, a placement that fits: nothing is allocated on a device.
-static tn_status plan(tn_session *session, const tn_graph *const *graphs, uint32_t graph_count,
-                      const tn_session_options *options, const uint64_t *most_bytes, tn_error *err)
+static tn_status plan(tn_session *session, tn_error *err)
 {
-    tn_status status = open_lanes(session, options, err);
-    if (status == TN_OK)
-        status = tni_placement_take(options->placement, session->devices, session->lane_count,
-                                    &session->arena, &session->placement, err);
-    for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
-        if (!tni_graphs_add(session, graphs[g], err))
-            status = TN_E_HOST_MEMORY;
+    tn_status status = open_lanes(session, err);
+    session->placement = session->asked;
     if (status == TN_OK)
         status = find_states(session, err);
-    return status == TN_OK ? tni_session_fit(session, most_bytes, err) : status;
+    return status == TN_OK ? tni_session_fit(session, err) : status;
 }
 
 static tn_status load(tn_session *session, tn_error *err)
@@ -148,8 +151,35 @@ static tn_status load(tn_session *session, tn_error *err)
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
         status = tni_programs_make(session, session->graphs[g], err);
     session->is_reserved = true;
-    session->fingerprint = fingerprint(session);
     return status;
+}
+
+tn_status tni_session_try(tn_session *session, bool *out_is_planned, tn_error *err)
+{
+    session->is_reserved = false;
+    tn_status status = plan(session, err);
+    *out_is_planned = status == TN_OK;
+    return status == TN_OK ? load(session, err) : status;
+}
+
+void tni_session_unmake(tn_session *session)
+{
+    const tn_allocator allocator = session->arena.allocator;
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        tni_graphs_unmake(session, session->graphs[g]);
+    tni_states_release(session);
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        tni_lane_close(&session->lanes[i]);
+    session->lane_count = 0;
+    session->lanes = NULL;
+    session->devices = NULL;
+    session->links = NULL;
+    session->layers = (tni_layers){ 0 };
+    tni_free(&allocator, session->fit.kept);
+    session->fit = (tni_fit){ 0 };
+    session->last_graph = TNP_NONE;
+    tni_arena_finish(&session->arena);
+    tni_arena_init(&session->arena, &allocator);
 }
 
 static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *const *graphs,
@@ -162,6 +192,9 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
         status = tni_check_allocator(out_options->allocator, "tn_session_create", err);
     if (status != TN_OK)
         return status;
+    if (out_options->flags & ~(uint32_t)TN_SESSION_NO_FAILOVER)
+        return tni_fail(err, TN_E_ARG, "tn_session_create: flags 0x%" PRIx32 " are not known",
+                        out_options->flags);
     if (graph_count == 0)
         return tni_fail(err, TN_E_ARG, "tn_session_create: no graph is given");
     for (uint32_t g = 0; g < graph_count; g++) {
@@ -181,71 +214,43 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
     return TN_OK;
 }
 
-// A session that is planned and no more. *out_session is to be destroyed also after an error, where
-// it is not NULL.
+static tn_status take_placement(tn_session *session, const tn_placement *placement, tn_error *err)
+{
+    uint32_t count = session->candidate_count;
+    tn_device **devices = tni_arena_take_array(&session->kept, count, sizeof *devices);
+    if (!devices)
+        return tni_fail_memory(err, "a session", count * sizeof *devices);
+    for (uint32_t i = 0; i < count; i++)
+        devices[i] = session->candidates[i].device;
+    return tni_placement_take(placement, devices, count, &session->kept, &session->asked, err);
+}
+
+// A session that has its graphs and knows its devices: nothing of a device is touched.
+// *out_session is to be destroyed also after an error, where it is not NULL.
 static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
-                       const tn_session_options *options, const uint64_t *most_bytes,
-                       tn_session **out_session, tn_error *err)
+                       const tn_session_options *options, tn_session **out_session, tn_error *err)
 {
     tn_allocator allocator = options->allocator ? *options->allocator
                                                 : *tni_runtime_allocator(runtime);
     tn_session *session = *out_session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
     if (!session)
         return tni_fail_memory(err, "a session", sizeof *session);
+    tni_arena_init(&session->kept, &allocator);
     tni_arena_init(&session->arena, &allocator);
+    atomic_init(&session->blamed, TNP_NONE);
     session->runtime = runtime;
+    session->flags = options->flags;
     session->last_graph = TNP_NONE;
     session->failed_lane = TNP_NONE;
-    session->fit.full_place = TNP_NONE;
     tni_relays_init(&session->relays);
-    return plan(session, graphs, graph_count, options, most_bytes, err);
-}
-
-// An allocation failed although it was to fit: the next time this device gets less. false: it gets
-// nothing as it is.
-static bool give_less(const tn_session *session, uint32_t try, uint64_t *most_bytes)
-{
-    uint32_t place = session->fit.full_place;
-    if (place == TNP_NONE || session->lane_count == 1 || session->fit.needed[place] == 0)
-        return false;
-    uint64_t needed = session->fit.needed[place];
-    most_bytes[place] = needed - needed / (try < SMALL_STEPS ? 8 : 2) - 1;
-    return true;
-}
-
-static tn_status create(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
-                        const tn_session_options *options, tn_session **out_session, tn_error *err)
-{
-    uint64_t most_bytes[TNI_MAX_PLACES];
-    tn_error first = { 0 }, last;   // first: of an allocation, which says what is to be known
-    for (uint32_t i = 0; i < TNI_MAX_PLACES; i++)
-        most_bytes[i] = UINT64_MAX;
-    for (uint32_t try = 0;; try++) {
-        tn_session *session = NULL;
-        last = (tn_error){ 0 };
-        tn_status status = begin(runtime, graphs, graph_count, options, most_bytes, &session,
-                                 &last);
-        bool is_planned = status == TN_OK;
-        if (is_planned)
-            status = load(session, &last);
-        if (status == TN_OK) {
-            *out_session = session;
-            return TN_OK;
-        }
-        if (try == 0 || is_planned)
-            first = last;
-        bool again = is_planned && status == TN_E_DEVICE_MEMORY && try < MOST_TRIES &&
-                     give_less(session, try, most_bytes);
-        if (again)
-            tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING,
-                         "out of memory while loading, less is placed there: %s", last.text);
-        tn_session_destroy(session);
-        if (!again)
-            break;
-    }
-    if (err)
-        *err = first;
-    return first.status;
+    tn_status status = take_candidates(session, options, err);
+    if (status == TN_OK)
+        status = take_placement(session, options->placement, err);
+    for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
+        if (!tni_graphs_add(session, graphs[g], err))
+            status = TN_E_HOST_MEMORY;
+    session->fingerprint = fingerprint(session);
+    return status;
 }
 
 tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
@@ -262,7 +267,18 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     if (status != TN_OK)
         return status;
 
-    return create(runtime, graphs, graph_count, &options, out_session, err);
+    tn_session *session = NULL;
+    status = begin(runtime, graphs, graph_count, &options, &session, err);
+    if (status == TN_OK)
+        status = tni_session_make(session, err);
+    if (status == TN_OK && !(session->flags & TN_SESSION_NO_FAILOVER))
+        status = tni_journal_init(session, options.journal_bytes, err);
+    if (status != TN_OK) {
+        tn_session_destroy(session);
+        return status;
+    }
+    *out_session = session;
+    return TN_OK;
 }
 
 tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
@@ -274,7 +290,9 @@ tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs, ui
     if (status == TN_OK)
         status = check_arguments(runtime, graphs, graph_count, given, &options, err);
     if (status == TN_OK)
-        status = begin(runtime, graphs, graph_count, &options, NULL, &session, err);
+        status = begin(runtime, graphs, graph_count, &options, &session, err);
+    if (status == TN_OK)
+        status = plan(session, err);
     tn_session_destroy(session);
     return status;
 }
@@ -283,24 +301,32 @@ void tn_session_destroy(tn_session *session)
 {
     if (!session)
         return;
+    tni_session_unmake(session);
     while (session->graph_count)
         tni_graphs_remove(session, session->graph_count - 1);
-    tni_states_release(session);
-    for (uint32_t i = 0; i < session->lane_count; i++)
-        tni_lane_close(&session->lanes[i]);
+    tni_journal_finish(session);
     tn_allocator allocator = session->arena.allocator;
     tni_free(&allocator, session->graphs);
     tni_free(&allocator, session->residents);
-    tni_free(&allocator, session->fit.kept);
-    tni_arena_finish(&session->arena);
+    tni_free(&allocator, session->events);
+    tni_arena_finish(&session->kept);
     tni_relays_finish(&session->relays);
     tni_free(&allocator, session);
 }
 
 tn_status tn_session_reset(tn_session *session, tn_error *err)
 {
+    tn_error why;
     tn_status status = tni_need(err, __func__, "session", session, NULL);
-    return status == TN_OK ? tni_states_clear(session, err) : status;
+    if (status == TN_OK)
+        status = tni_failover_begin(session, err);
+    if (status != TN_OK)
+        return status;
+    tni_journal_clear(session);
+    status = tni_states_clear(session, &why);
+    if (status != TN_OK)
+        status = tni_failover(session, true, &why);
+    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
 }
 
 void tn_session_memory(const tn_session *session, tn_memory_report *out_report)

@@ -2,6 +2,7 @@
 // set from it.
 #include <inttypes.h>
 #include <sha2.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,6 +19,7 @@ typedef struct part {   // one state in the file
 
 struct tn_snapshot {
     tn_allocator allocator;
+    atomic_uint uses;   // by the application and by sessions that begin with it
     char *path;
     tni_file_map file;   // read: a mapped file could change after it was checked
     const tni_snapshot_header *header;
@@ -127,6 +129,7 @@ tn_status tn_snapshot_open(const char *path, const tn_allocator *given, tn_snaps
     if (!s)
         return tni_fail_memory(err, "a snapshot", sizeof *s);
     s->allocator = s->file.allocator = allocator;
+    atomic_init(&s->uses, 1);
     s->path = tni_alloc_text(&allocator, path);
     status = s->path ? read_file(s, path, err) : tni_fail_memory(err, "a snapshot", strlen(path));
     if (status == TN_OK)
@@ -139,9 +142,14 @@ tn_status tn_snapshot_open(const char *path, const tn_allocator *given, tn_snaps
     return TN_OK;
 }
 
+void tni_snapshot_retain(tn_snapshot *snapshot)
+{
+    atomic_fetch_add(&snapshot->uses, 1);
+}
+
 void tn_snapshot_close(tn_snapshot *snapshot)
 {
-    if (!snapshot)
+    if (!snapshot || atomic_fetch_sub(&snapshot->uses, 1) > 1)
         return;
     tn_allocator allocator = snapshot->allocator;
     tni_file_map_close(&snapshot->file);
@@ -209,18 +217,17 @@ static tn_status check_fit(const tn_session *session, const tn_snapshot *s, cons
 
 static tn_status set_state(tn_session *session, tni_state *state, const part *p, tn_error *err)
 {
-    tn_status status = TN_OK;
-    if (p->entry->bytes && state->map) {
-        memcpy(state->map, p->bytes, p->entry->bytes);
-    } else if (p->entry->bytes) {
-        tnp_copy copy = { .size = sizeof copy,
-                          .to_buffer = state->buffer,
-                          .from_host = p->bytes,
-                          .bytes = p->entry->bytes,
-                          .rows = 1 };
-        status = tni_lane_copy(&session->lanes[state->place], &copy, err);
-    }
+    tn_status status = tni_state_write(session, state, p->bytes, p->entry->bytes, err);
     return status == TN_OK ? tni_state_clear(session, state, p->entry->bytes, err) : status;
+}
+
+tn_status tni_snapshot_set(tn_session *session, const tn_snapshot *snapshot, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++)
+        status = set_state(session, &session->states[i], find_part(snapshot, &session->states[i]),
+                           err);
+    return status;
 }
 
 tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot, const char *key,
@@ -228,9 +235,15 @@ tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot, c
 {
     tn_status status = tni_need(err, __func__, "session", session, "snapshot", snapshot, NULL);
     if (status == TN_OK)
+        status = tni_failover_begin(session, err);
+    if (status == TN_OK)
         status = check_fit(session, snapshot, key ? key : "", err);
-    for (uint32_t i = 0; status == TN_OK && i < session->state_count; i++)
-        status = set_state(session, &session->states[i], find_part(snapshot, &session->states[i]),
-                           err);
-    return status;
+    if (status != TN_OK)
+        return status;
+    tn_error why;
+    tni_journal_begin_at(session, snapshot);
+    status = tni_snapshot_set(session, snapshot, &why);
+    if (status != TN_OK)
+        status = tni_failover(session, true, &why);
+    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
 }

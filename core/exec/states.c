@@ -31,7 +31,7 @@ static bool is_same(const tni_state *state, const tni_value *value)
 // The name is copied: the graph may go before the session does. NULL when there is no memory.
 static tni_state *add(tn_session *session, const tni_value *value, uint64_t bytes)
 {
-    const char *name = tni_arena_take_text(&session->arena, value->name);
+    const char *name = tni_arena_take_text(&session->kept, value->name);
     if (!name)
         return NULL;
     tni_state *state = &session->states[session->state_count++];
@@ -51,7 +51,7 @@ tn_status tni_states_make_table(tn_session *session, tn_error *err)
     uint32_t most = 0;
     for (uint32_t g = 0; g < session->graph_count; g++)
         most += count_states(session->graphs[g]->graph);
-    session->states = tni_arena_take_array(&session->arena, most, sizeof *session->states);
+    session->states = tni_arena_take_array(&session->kept, most, sizeof *session->states);
     return session->states
                ? TN_OK
                : tni_fail_memory(err, "a table of states", most * sizeof *session->states);
@@ -155,8 +155,6 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err)
     for (uint32_t i = 0; i < session->state_count && status == TN_OK; i++) {
         if (session->states[i].bytes && !allocate_fresh(session, &session->states[i]))
             status = allocate(session, &session->states[i], err);
-        if (status == TN_E_DEVICE_MEMORY)
-            session->fit.full_place = session->states[i].place;
     }
     return status;
 }
@@ -176,5 +174,40 @@ void tni_states_release(tn_session *session)
         if (state->buffer)
             session->lanes[state->place].table->buffer_free(state->buffer);
         tni_free(&session->arena.allocator, state->host);
+        state->place = TNP_NONE;
+        state->may_be = UINT64_MAX;
+        state->buffer = NULL;
+        state->map = state->host = NULL;
     }
+}
+
+tn_status tni_state_read(tn_session *session, tni_state *state, void *to, uint64_t from,
+                         uint64_t bytes, tn_error *err)
+{
+    if (bytes && state->map)
+        memcpy(to, (const unsigned char *)state->map + from, bytes);
+    if (bytes == 0 || state->map)
+        return TN_OK;
+    tnp_copy copy = { .size = sizeof copy,
+                      .from_buffer = state->buffer,
+                      .from_offset = from,
+                      .to_host = to,
+                      .bytes = bytes,
+                      .rows = 1 };
+    return tni_lane_copy(&session->lanes[state->place], &copy, err);
+}
+
+tn_status tni_state_write(tn_session *session, tni_state *state, const void *data, uint64_t bytes,
+                          tn_error *err)
+{
+    if (bytes && state->map)
+        memcpy(state->map, data, bytes);
+    if (bytes == 0 || state->map)
+        return TN_OK;
+    tnp_copy copy = { .size = sizeof copy,
+                      .to_buffer = state->buffer,
+                      .from_host = data,
+                      .bytes = bytes,
+                      .rows = 1 };
+    return tni_lane_copy(&session->lanes[state->place], &copy, err);
 }

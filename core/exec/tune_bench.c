@@ -58,7 +58,8 @@ static tn_status make_program(tni_bench *b, tn_error *err)
     status = tn_graph_finish(b->graph, err);
     tn_session_options options = { .size = sizeof options,
                                    .device_count = 1,
-                                   .devices = &b->device };
+                                   .devices = &b->device,
+                                   .flags = TN_SESSION_NO_FAILOVER };
     if (status == TN_OK)
         status = tn_session_create(b->runtime, (const tn_graph *[]){ b->graph }, 1, &options,
                                    &b->session, err);
@@ -284,7 +285,8 @@ static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t
     status = tn_graph_finish(p->graph, err);
     tn_session_options options = { .size = sizeof options,
                                    .device_count = 1,
-                                   .devices = &b->device };
+                                   .devices = &b->device,
+                                   .flags = TN_SESSION_NO_FAILOVER };
     return status == TN_OK ? tn_session_create(b->runtime, (const tn_graph *[]){ p->graph }, 1,
                                                &options, &p->session, err)
                            : status;

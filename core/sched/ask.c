@@ -283,16 +283,11 @@ static void take(void *context, const tnp_claim *given)
 }
 
 // A device that fails here takes nothing; the others go on.
-static void drop_device(asking *ask, uint32_t first_claim, tnp_status status,
-                        const tnp_error *error)
+static void drop_device(asking *ask, uint32_t first_claim, const tn_error *why)
 {
-    tn_error err;
-    tni_device_fail(ask->device, "claim", status, error, &err);
-    if (!ask->is_quiet)
-        tni_log_line(tni_runtime_log(ask->device->runtime), TN_LOG_WARNING, "%s", err.text);
     ask->answers->claim_count = first_claim;
     for (uint32_t n = 0; n < ask->graph->node_count && !ask->is_out_of_memory; n++)
-        add_refusal(ask, n, err.text);
+        add_refusal(ask, n, why->text);
 }
 
 static tn_status ask_device(asking *ask, tn_error *err)
@@ -302,11 +297,16 @@ static tn_status ask_device(asking *ask, tn_error *err)
     tnp_claim_sink sink = { .size = sizeof sink, .context = ask, .take = take, .refuse = refuse };
     tnp_status status = ask->device->table->claim(ask->device->opened, &ask->slice->slice, &sink,
                                                   &plugin_error);
-    if (status != TNP_OK && ask->is_alone) {
-        return tni_device_fail(ask->device, "claim", status, &plugin_error, err);
+    if (status != TNP_OK) {
+        tn_error why;
+        tni_device_fail(ask->device, "claim", status, &plugin_error, &why);
+        if (!ask->answers->failed_places)
+            ask->answers->failure = why;
+        ask->answers->failed_places |= UINT64_C(1) << ask->place;
+        if (ask->is_alone)
+            return tn_error_set(err, why.status, why.text);
+        drop_device(ask, first_claim, &why);
     }
-    if (status != TNP_OK)
-        drop_device(ask, first_claim, status, &plugin_error);
     if (ask->is_out_of_memory)
         return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory for the claims of %s",
                         ask->device->name);

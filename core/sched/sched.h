@@ -86,6 +86,8 @@ typedef struct tni_answers {
     uint32_t refusal_count, refusal_capacity;
     tni_claim *claims;   // by place, within it as the plugin gave them
     tni_refusal *refusals;
+    uint64_t failed_places;   // devices that failed when they were asked: they take nothing
+    tn_error failure;         // of the first of these
 } tni_answers;
 
 // Asks every device about the whole graph. scratch: until the call returns, and the allocator of

@@ -13,7 +13,7 @@ load common
 @test "--json has the fixed form" {
     run --separate-stderr tenon run austen --tokens 0,1029,364,259,1901,470,73,1174,552,1775,730,786,12,334 -n 24 --greedy --json
     [ "$status" -eq 0 ]
-    [ "$(json 'sorted(o)')" = "['context_tokens', 'finish_reason', 'memory', 'model', 'prompt_tokens', 'reused_tokens', 'schema_version', 'seed', 'text', 'timing', 'tokens', 'top_logits']" ]
+    [ "$(json 'sorted(o)')" = "['context_tokens', 'events', 'finish_reason', 'memory', 'model', 'prompt_tokens', 'reused_tokens', 'schema_version', 'seed', 'text', 'timing', 'tokens', 'top_logits']" ]
     [ "$(json 'o["schema_version"]')" = 1 ]
     [ "$(json 'o["prompt_tokens"][:3]')" = "[0, 1029, 364]" ]
     [ "$(json 'len(o["tokens"])')" = 24 ]

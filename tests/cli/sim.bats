@@ -62,6 +62,50 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
     fails_with 5 "the largest possible has 1984" write '[{"name":"a","max_alloc_bytes":2000}]' --device a
 }
 
+@test "a model goes on when a device fails, with the same text and a warning" {
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]'
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(cat cpu)" ]
+    [ "${#stderr_lines[@]}" -eq 2 ]
+    [[ ${stderr_lines[0]} == "tenon: warning: a: submit: "*"the device is lost; a is left out" ]]
+    [[ ${stderr_lines[1]} == "tenon: warning: 6 runs were repeated on cpu0" ]]
+    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":300}},{"name":"b"}]' --device a,b
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(cat cpu)" ]
+    run --separate-stderr write '[{"name":"a","memory_bytes":1000000}]'
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(cat cpu)" ]
+    [ -z "$stderr" ]
+}
+
+@test "events are part of run --json" {
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --json
+    [ "$status" -eq 0 ]
+    [ "$(json '[(e["kind"], e["device"], e["status"], e["run"], e["repeated_runs"]) for e in o["events"]]')" = \
+        "[('left_out', 'a', 'TN_E_DEVICE_LOST', 6, 0), ('repeated', None, 'TN_OK', 6, 6)]" ]
+    run --separate-stderr write '[{"name":"a"}]' --json
+    [ "$(json 'o["events"]')" = "[]" ]
+}
+
+# stops TEXT COMMAND…: within the text, with exit code 7; the last line on stderr ends with TEXT.
+stops() {
+    run --separate-stderr "${@:2}"
+    [ "$status" -eq 7 ] || { echo "exit code $status: $stderr" >&2; return 1; }
+    [[ $stderr == *"$1" ]] || { echo "$stderr" >&2; return 1; }
+}
+
+@test "--no-failover and devices that are named: exit code 7 at the first failure" {
+    local fault='{"name":"a","fail":{"call":"queue_submit","at":6}}'
+    stops 'a: submit: queue_submit: call 6 of device a fails, as it is told to' write "[$fault]" --no-failover
+    fails_with 7 "a: open: call 1 of device a fails" write '[{"name":"a","fail":{"call":"open"}}]' --no-failover
+    echo "It is a truth universally acknowledged" >text
+    fails_with 7 "a: submit: queue_submit: call 1 of device a fails" on '[{"name":"a","fail":{"call":"queue_submit"}}]' perplexity austen text --no-failover
+    stops 'a: submit: queue_submit: call 6 of device a fails, as it is told to: the device is lost' write \
+        '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --device a
+    stops 'call 9 of device b fails, as it is told to: the device is lost' write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}},{"name":"b","fail":{"call":"queue_submit","at":9,"lost":true}}]' --device a,b
+}
+
 @test "a device that fails: its name, the call and the reason in one line" {
     fails_with 7 "a: compile: call 1 of device a fails, as it is told to" write '[{"name":"a","fail":{"call":"compile"}}]' --device a
     fails_with 7 "a: open: call 1 of device a fails" write '[{"name":"a","fail":{"call":"open","lost":true}}]' --device a

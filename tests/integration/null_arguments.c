@@ -125,6 +125,11 @@ static void a_call_with_a_status_names_what_is_null(void **state)
     REFUSED("session", tn_session_explain_name, NULL, 0, "x", &sink);
     REFUSED("name", tn_session_explain_name, session, 0, NULL, &sink);
     REFUSED("sink", tn_session_explain_name, session, 0, "x", NULL);
+    const tn_session_event_taker nobody = { .context = NULL };
+    REFUSED("session", tn_session_events, NULL, &nobody);
+    REFUSED("taker", tn_session_events, session, NULL);
+    REFUSED("taker->take", tn_session_events, session, &nobody);
+    tn_session_forget(NULL, 1);
     REFUSED("values->take", tn_session_values, session, 0, 0, &values);
     check_refused("tn_session_check", "session", tn_session_check(NULL, &err), &err);
     REFUSED("session", tn_session_save, NULL, path, NULL);

@@ -1,5 +1,6 @@
 // Every call into a device fails once, at every k of every kind, and the same with the loss of the
-// device: a status in words, nothing is left behind, and what is not lost goes on.
+// device, where no other device is there to go on: a status in words or the right results, nothing
+// is left behind, and what is not lost goes on. sim_sweep.c has devices that go on.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <tenon/lm.h>
@@ -221,6 +223,156 @@ static void a_model_on_a_device_that_fails_says_so(void **state)
     tn_model_close(model);
 }
 
+// -------------------------------------------------------------------------------- a model goes on
+
+enum { STEPS = 24, VOCABULARY = 2048 };
+
+typedef struct tale {
+    uint32_t count;
+    int32_t ids[STEPS];
+    float logits[STEPS][VOCABULARY];
+} tale;
+
+// Greedy steps, up to so many altogether.
+static tn_status tell(tlm_context *context, int32_t id, uint32_t upto, tale *t, tn_error *err)
+{
+    tn_status status = TN_OK;
+    while (t->count < upto && status == TN_OK) {
+        const float *logits;
+        status = tlm_eval(context, &id, 1, &logits, err);
+        if (status != TN_OK)
+            return status;
+        id = 0;
+        for (int32_t i = 1; i < VOCABULARY; i++)
+            id = logits[i] > logits[id] ? i : id;
+        memcpy(t->logits[t->count], logits, sizeof t->logits[0]);
+        t->ids[t->count++] = id;
+    }
+    return status;
+}
+
+// A prompt, back and forth in it, to a file and from there.
+static tn_status tell_all(tlm_context *context, const char *path, tale *t, tn_error *err)
+{
+    int32_t prompt[40];
+    const float *logits;
+    t->count = 0;
+    for (int32_t i = 0; i < 40; i++)
+        prompt[i] = 3 + i * 17 % 97;
+    tn_status status = tlm_eval(context, prompt, 40, &logits, err);
+    if (status == TN_OK)
+        status = tell(context, 5, 4, t, err);
+    if (status == TN_OK)
+        status = tlm_context_rewind(context, 36, err);   // within the prompt's batch
+    if (status == TN_OK)
+        status = tell(context, 6, 8, t, err);
+    if (status == TN_OK)
+        status = tlm_context_rewind(context, 38, err);
+    if (status == TN_OK)
+        status = tell(context, 7, 12, t, err);
+    if (status == TN_OK)
+        status = tlm_context_save(context, path, err);
+    if (status == TN_OK)
+        status = tell(context, 8, 16, t, err);
+    if (status == TN_OK)
+        status = tlm_context_load(context, path, err);
+    if (status == TN_OK)
+        status = tlm_context_rewind(context, 20, err);
+    if (status == TN_OK)
+        status = tell(context, 9, 20, t, err);
+    if (status == TN_OK)
+        status = tlm_context_reset(context, err);
+    if (status == TN_OK)
+        status = tlm_eval(context, prompt, 7, &logits, err);
+    return status == TN_OK ? tell(context, 10, STEPS, t, err) : status;
+}
+
+static bool tells_the_same(const tn_model *model, const char *fault, const char *path, tale *told)
+{
+    static tale got;
+    char devices[200];
+    snprintf(devices, sizeof devices, "[{\"name\":\"a\",\"host_visible\":false%s%s}]",
+             *fault ? "," : "", fault);
+    tn_runtime *runtime = rig_simulated(devices, NULL);
+    tlm_context_options options = { .size = sizeof options, .context_tokens = 64 };
+    tlm_context *context = NULL;
+    tn_error err = { 0 };
+    tn_status status = tlm_context_create(runtime, model, &options, &context, &err);
+    if (status == TN_OK)
+        status = tell_all(context, path, *fault ? &got : told, &err);
+    if (status != TN_OK)
+        fail_msg("%s: %s %s", devices, tn_status_name(status), err.text);
+    if (*fault && memcmp(&got, told, sizeof got) != 0)
+        fail_msg("%s: the results are others\n%s", devices, rig_log());
+    tlm_context_destroy(context);
+    tn_runtime_destroy(runtime);
+    if (strstr(rig_log(), "not given back"))
+        fail_msg("%s", rig_log());
+    return strstr(rig_told(), "fails now") != NULL;
+}
+
+static void a_model_goes_on_wherever_it_stands(void **state)
+{
+    (void)state;
+    static tale told;
+    char path[] = "/tmp/tenon-faults-XXXXXX", fault[100];
+    int file = mkstemp(path), had_its_turn = 0;
+    assert_true(file >= 0 && close(file) == 0);
+    tn_model *model = NULL;
+    assert_int_equal(tn_model_open(TEST_MODEL, NULL, &model, NULL), TN_OK);
+    tells_the_same(model, "", path, &told);
+    for (int k = 1; k <= 30; k++) {   // submits: of the prompts, and of each step
+        snprintf(fault, sizeof fault, "\"fail\":{\"call\":\"queue_submit\",\"at\":%d%s}", k,
+                 k % 2 ? ",\"lost\":true" : "");
+        had_its_turn += tells_the_same(model, fault, path, &told);
+    }
+    assert_in_range(had_its_turn, 24, 29);
+    for (int k = 1; k <= 200; k += 9) {   // copies: of logits, and of states when they are saved
+        snprintf(fault, sizeof fault, "\"fail\":{\"call\":\"queue_copy\",\"at\":%d,\"lost\":true}",
+                 k);
+        tells_the_same(model, fault, path, &told);
+    }
+    tn_model_close(model);
+    assert_int_equal(unlink(path), 0);
+}
+
+static uint64_t repeated_runs;
+
+static void take_event(void *context, const tn_session_event *event)
+{
+    (void)context;
+    repeated_runs += event->repeated_runs;
+}
+
+// Whoever goes back again and again repeats no more than what the context holds.
+static void what_was_gone_back_behind_is_not_repeated(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":200,\"lost\":true}}]", NULL);
+    tn_model *model = NULL;
+    tlm_context *context = NULL;
+    tn_error err = { 0 };
+    tlm_context_options options = { .size = sizeof options, .context_tokens = 16 };
+    assert_int_equal(tn_model_open(TEST_MODEL, NULL, &model, &err), TN_OK);
+    assert_int_equal(tlm_context_create(runtime, model, &options, &context, &err), TN_OK);
+    for (int i = 0; i < 250; i++) {
+        const int32_t id = 3 + i % 50;
+        const float *logits;
+        if (tlm_context_position(context) == 16)
+            assert_int_equal(tlm_context_rewind(context, (uint32_t)i % 5, &err), TN_OK);
+        assert_int_equal(tlm_eval(context, &id, 1, &logits, &err), TN_OK);
+    }
+    repeated_runs = 0;
+    assert_int_equal(tn_session_events(tlm_context_session(context),
+                                       &(tn_session_event_taker){ .take = take_event }, &err),
+                     TN_OK);
+    assert_in_range(repeated_runs, 1, 16);
+    tlm_context_destroy(context);
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +380,8 @@ int main(void)
         cmocka_unit_test(calls_that_only_some_devices_need_may_fail),
         cmocka_unit_test(a_device_that_cannot_tell_of_itself_is_left_out),
         cmocka_unit_test(a_model_on_a_device_that_fails_says_so),
+        cmocka_unit_test(a_model_goes_on_wherever_it_stands),
+        cmocka_unit_test(what_was_gone_back_behind_is_not_repeated),
     };
     return cmocka_run_group_tests(tests, compute_want, NULL);
 }

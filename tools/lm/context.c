@@ -37,7 +37,7 @@ static tn_status read_model(tlm_context *c, const tn_model *model, tn_error *err
 static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_error *err)
 {
     const tlm_hparams *p = &c->hparams;
-    if (o->flags & ~(uint32_t)TLM_ALL_LOGITS)
+    if (o->flags & ~(uint32_t)(TLM_ALL_LOGITS | TLM_NO_FAILOVER))
         return tlm_fail(err, TN_E_ARG, "context: flags 0x%" PRIx32 " are not known", o->flags);
     c->has_all_logits = o->flags & TLM_ALL_LOGITS;
 
@@ -188,6 +188,17 @@ static tn_status say_what_fits(const tlm_context *c, tn_runtime *runtime,
                   : tlm_fail(err, full.status, "%s; no context would fit", full.text);
 }
 
+// To repeat all runs after a device fails: at worst each id of the context came alone. Going back
+// within a batch and on from there keeps the batch too; so does the first one of each size after a
+// reset, as a whole.
+static uint64_t journal_bytes(const tlm_context *c)
+{
+    enum { FEEDS = 5, RUN_BYTES = 32, FEED_BYTES = 24, SLACK_BATCHES = 64 };
+    uint64_t batch = RUN_BYTES +
+                     FEEDS * (FEED_BYTES + c->sizes[c->variant_count - 1] * sizeof(int32_t));
+    return (uint64_t)c->capacity * (RUN_BYTES + FEEDS * FEED_BYTES) + SLACK_BATCHES * batch;
+}
+
 static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_context_options *o,
                                 tn_error *err)
 {
@@ -198,6 +209,8 @@ static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_c
         .devices = o->devices,
         .allocator = o->allocator,
         .placement = c->overrides.is_given ? &c->overrides.placement : NULL,
+        .flags = o->flags & TLM_NO_FAILOVER ? TN_SESSION_NO_FAILOVER : 0,
+        .journal_bytes = journal_bytes(c),
     };
     tn_status status = tn_session_create(runtime, graphs, list_graphs(c, graphs), &options,
                                          &c->session, err);
@@ -210,7 +223,8 @@ static tn_status create_buffers(tlm_context *c, tn_error *err)
     c->positions = tlm_alloc(&c->allocator, largest, sizeof *c->positions);
     c->output_rows = tlm_alloc(&c->allocator, largest, sizeof *c->output_rows);
     c->ids = tlm_alloc(&c->allocator, c->capacity, sizeof *c->ids);
-    if (!c->positions || !c->output_rows || !c->ids ||
+    c->run_starts = tlm_alloc(&c->allocator, c->capacity, sizeof *c->run_starts);
+    if (!c->positions || !c->output_rows || !c->ids || !c->run_starts ||
         !tlm_grow(&c->allocator, &c->logits, &c->logits_capacity, (size_t)c->hparams.vocabulary,
                   sizeof *c->logits))
         return tlm_fail_memory(err, "the logits");
@@ -275,6 +289,7 @@ void tlm_context_destroy(tlm_context *context)
     tlm_free(&allocator, context->positions);
     tlm_free(&allocator, context->output_rows);
     tlm_free(&allocator, context->ids);
+    tlm_free(&allocator, context->run_starts);
     tlm_free(&allocator, context->logits);
     tlm_free(&allocator, context);
 }
@@ -305,11 +320,22 @@ static tn_status eval_chunk(tlm_context *c, const int32_t *ids, uint32_t count, 
     };
     uint32_t feed_count = sizeof feeds / sizeof feeds[0] - (tn_value_is_none(built->rows) ? 1 : 0);
     tn_status status = tn_session_run(c->session, i, feeds, feed_count, err);
+    if (status == TN_OK)
+        c->run_starts[c->run_count++] = c->position;
     if (status != TN_OK || !logits)
         return status;
     uint64_t row_bytes = (uint64_t)c->hparams.vocabulary * sizeof *logits;
     return tn_session_read(c->session, i, built->logits, logits,
                            c->has_all_logits ? row_bytes * count : row_bytes, err);
+}
+
+// The runs from this position on do not count any more.
+static void forget_from(tlm_context *c, uint32_t position)
+{
+    uint32_t count = c->run_count;
+    while (c->run_count && c->run_starts[c->run_count - 1] >= position)
+        c->run_count--;
+    tn_session_forget(c->session, count - c->run_count);
 }
 
 static tn_status check_ids(const tlm_context *c, const int32_t *ids, uint32_t count, tn_error *err)
@@ -362,6 +388,7 @@ tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
         c->position += chunk;
     }
     if (status != TN_OK) {
+        forget_from(c, before);
         c->position = before;
         c->is_broken = status != TN_E_DATA;   // the device failed: the cache may hold anything
         return status;
@@ -390,6 +417,7 @@ tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *
         return tlm_fail(err, TN_E_ARG,
                         "rewind: position %" PRIu32 " is ahead of the %" PRIu32 " tokens there are",
                         position, context->position);
+    forget_from(context, position);
     context->position = position;
     return tlm_succeed(err);
 }
@@ -400,6 +428,7 @@ tn_status tlm_context_reset(tlm_context *context, tn_error *err)
     if (status == TN_OK)
         status = tn_session_reset(context->session, err);
     if (status == TN_OK) {
+        context->run_count = 0;
         context->position = 0;
         context->is_broken = false;
     }

@@ -30,6 +30,9 @@ struct tlm_context {
     uint32_t sizes[MOST_VARIANTS];   // tokens at once, ascending
     tlm_built built[MOST_VARIANTS];
     tn_session *session;
+    uint32_t run_count;
+    uint32_t *run_starts;   // {capacity}: positions before the runs that the KV cache comes from,
+                            // ascending
 
     int32_t *ids;             // {capacity}: those in the KV cache, position of them
     int32_t *positions;       // {largest size}: what is fed

@@ -91,6 +91,7 @@ static tn_status restore(tlm_context *c, const char *path, const tn_snapshot *sn
     }
     memcpy(c->ids, ids, bytes);
     c->position = (uint32_t)(bytes / sizeof *ids);
+    c->run_count = 0;
     c->is_broken = false;
     return tlm_succeed(err);
 }

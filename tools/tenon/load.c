@@ -55,7 +55,7 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
     tn_device **devices = NULL;
     cli_placed placed;
     tlm_context_options how = { .size = sizeof how,
-                                .flags = flags,
+                                .flags = flags | (given->no_failover ? TLM_NO_FAILOVER : 0),
                                 .context_tokens = (uint32_t)given->ctx,
                                 .batch_tokens = batch_tokens };
     parse_kv_type(given->kv_type, &how.kv_type);

@@ -16,7 +16,7 @@ typedef struct cli_model_options {
     const char *kv_type;   // NULL = f16
     const char *pre;       // pre-tokenizer; NULL = that of the file
     int64_t ctx;           // 0 = the default
-    bool no_mmap;
+    bool no_mmap, no_failover;
 } cli_model_options;
 
 // How the context is made.
@@ -56,6 +56,14 @@ typedef struct cli_model_options {
 
 #define CLI_MODEL_OPTIONS                                                                          \
     CLI_TEXTLESS_MODEL_OPTIONS,                                                                    \
+        { "no-failover",                                                                           \
+          0,                                                                                       \
+          CLI_FLAG,                                                                                \
+          NULL,                                                                                    \
+          offsetof(cli_model_options, no_failover),                                                \
+          0,                                                                                       \
+          0,                                                                                       \
+          "stop when a device fails, in place of going on with what is left" },                    \
     {                                                                                              \
         "pre", 0, CLI_TEXT, "NAME", offsetof(cli_model_options, pre), 0, 0,                        \
             "pre-tokenizer, when the file does not name it or names it wrongly"                    \

@@ -41,6 +41,28 @@ static double per_second(uint32_t count, double ms)
     return ms > 0 ? count / ms * 1e3 : 0;
 }
 
+static void add_event(void *context, const tn_session_event *event)
+{
+    static const char *const kinds[] = { [TN_EVENT_TRIED_AGAIN] = "tried_again",
+                                         [TN_EVENT_LEFT_OUT] = "left_out",
+                                         [TN_EVENT_REPEATED] = "repeated",
+                                         [TN_EVENT_STOPPED] = "stopped" };
+    json_array_append_new(context,
+                          json_pack("{ss sI ss? ss ss sI}", "kind", kinds[event->kind], "run",
+                                    (json_int_t)event->run, "device", event->device, "status",
+                                    tn_status_name(event->status), "text", event->text,
+                                    "repeated_runs", (json_int_t)event->repeated_runs));
+}
+
+static json_t *events(const run_state *state)
+{
+    json_t *list = json_array();
+    tn_error err;
+    tn_status status = tn_session_events(tlm_context_session(state->loaded.context),
+                                         &(tn_session_event_taker){ list, add_event }, &err);
+    return status == TN_OK ? list : NULL;
+}
+
 int run_print_json(const run_state *state)
 {
     uint64_t planned, mapped;
@@ -54,12 +76,13 @@ int run_print_json(const run_state *state)
     json_t *bytes = json_pack("{sI sI sI}", "planned_bytes", (json_int_t)planned, "mapped_bytes",
                               (json_int_t)mapped, "rss_anon_bytes", resident_anonymous_bytes());
     json_t *root = json_pack(
-        "{si ss sI sI so si so ss# ss so so so}", "schema_version", 1, "model", state->loaded.name,
-        "context_tokens", (json_int_t)info.context_tokens, "seed", (json_int_t)state->seed,
-        "prompt_tokens", ids_of(state->prompt, state->prompt_count), "reused_tokens",
-        (int)state->reused_count, "tokens", ids_of(state->tokens, state->token_count), "text",
-        state->text, (int)state->text_bytes, "finish_reason", state->finish_reason, "top_logits",
-        top_logits(state), "timing", timing, "memory", bytes);
+        "{si ss sI sI so si so ss# ss so so so so}", "schema_version", 1, "model",
+        state->loaded.name, "context_tokens", (json_int_t)info.context_tokens, "seed",
+        (json_int_t)state->seed, "prompt_tokens", ids_of(state->prompt, state->prompt_count),
+        "reused_tokens", (int)state->reused_count, "tokens",
+        ids_of(state->tokens, state->token_count), "text", state->text, (int)state->text_bytes,
+        "finish_reason", state->finish_reason, "top_logits", top_logits(state), "timing", timing,
+        "memory", bytes, "events", events(state));
     int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
     json_decref(root);
     putchar('\n');

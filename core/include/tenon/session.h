@@ -6,6 +6,10 @@
 // every program is compiled and bound; tn_session_run then allocates nothing, builds nothing and
 // plans nothing. Further graphs, smaller ones, can be added later: they run inside the same arenas.
 //
+// When a device fails the session goes on without it (see tn_session_events): calls answer what
+// they would have answered, with the same bits when the work goes to a device of the same type,
+// else within that type's tolerance.
+//
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
 // what only it uses may go after tn_session_drop.
 // Threads: [one per session]; different sessions of one runtime run at the same time.
@@ -22,20 +26,34 @@ extern "C" {
 
 typedef struct tn_session tn_session;
 
+enum {
+    TN_SESSION_NO_FAILOVER = 1u << 0,   // a call of a device that fails is answered at once
+};
+
 typedef struct tn_session_options {
     uint32_t size;   // sizeof
     uint32_t device_count;
-    tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
+    tn_device *const *devices;   // the earlier wins where costs are equal; no other is ever used.
+                                 // None = all but software
     const tn_allocator *allocator;   // NULL = that of the runtime
     const tn_placement *placement;   // NULL = the fastest that fits
+    uint32_t flags;                  // TN_SESSION_…
+    uint32_t reserved;               // 0
+    uint64_t journal_bytes;   // for what the runs are fed, to repeat them when a device fails: the
+                              // sum over all runs since the states were set, and 32 bytes a run and
+                              // 24 a feed. 0 = 1 MiB. Memory that is not used is not touched. When
+                              // it is full the states are copied to the host, and it begins anew
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
 // A composite op that no device but a CPU takes runs as simpler ones where such a device takes
-// those. Errors: TN_E_UNSUPPORTED a node that no device takes, whole or in simpler ops, with each
+// those. A device that fails at it, or has too little memory, is left out, with a line in the log,
+// where the others can do without it.
+// Errors: TN_E_UNSUPPORTED a node that no device takes, whole or in simpler ops, with each
 // device's reason; TN_E_GRAPH a graph that is not finished, or states of one name that differ;
 // TN_E_ARG a placement that cannot be, in words; TN_E_HOST_MEMORY, TN_E_DEVICE_MEMORY with needed
-// and free bytes. Since 0.1
+// and free bytes; that of the first device that failed, and why the others cannot do without it.
+// Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
                                                 uint32_t graph_count,
                                                 const tn_session_options *options,
@@ -67,7 +85,9 @@ TN_NODISCARD TN_API tn_status tn_session_add(tn_session *session, const tn_graph
 
 // Drops a graph, also one that was given at creation: its tables and programs, and the weights that
 // no other graph of the session uses. Arenas and states stay as they are. Its outputs cannot be
-// read any more. Errors: TN_E_ARG no graph, or none any more, has this number. Since 0.1
+// read any more. Where it has run since the states were set they are copied to the host: its runs
+// can no longer be repeated when a device fails.
+// Errors: TN_E_ARG no graph, or none any more, has this number. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err);
 
 // Bytes for an input: all of its elements, contiguous; only the first ones when a view of the input
@@ -82,19 +102,60 @@ typedef struct tn_feed {
 // keep the bytes of their last run; those never fed are zero. Errors: TN_E_ARG no such graph, or a
 // feed that does not fit: nothing is run, nothing changes, and outputs of the run before can still
 // be read; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of the
-// device: states are then undefined until tn_session_reset or tn_session_restore. Since 0.1
+// device. With TN_SESSION_NO_FAILOVER, and where the log said that runs cannot be repeated, states
+// are then undefined until tn_session_reset or tn_session_restore. Else no device is left that
+// could go on: the session answers so from then on, to all calls that use one, and can be
+// destroyed. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
 
 // Copies `bytes` from the start of an output of the last run, contiguous. Errors: TN_E_ARG, also
 // when that graph was not the one that ran last, or its run failed; a run that was refused with
-// TN_E_ARG was none. Since 0.1
+// TN_E_ARG was none; those of the device, as of tn_session_run. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output,
                                               void *to, uint64_t bytes, tn_error *err);
 
 // All states to zero. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_reset(tn_session *session, tn_error *err);
+
+// Says that the last `runs` runs that were done do not count any more: what they left in the states
+// is written again before it is read. So they need no repeating when a device fails, and no room in
+// the journal. States stay as they are; outputs cannot be read until the next run, and inputs count
+// as never fed. NULL is fine. Since 0.1
+TN_API void tn_session_forget(tn_session *session, uint64_t runs);
+
+// ---------------------------------------------------------------------------------------- failover
+
+enum {
+    TN_EVENT_TRIED_AGAIN = 1,   // a call of the device failed: it gets another try
+    TN_EVENT_LEFT_OUT = 2,      // the device is lost, or has failed again: it is not used any more
+    TN_EVENT_REPEATED = 3,      // the runs since the states were set were done again
+    TN_EVENT_STOPPED = 4,       // no device is left that could go on
+};
+
+// What was done when a device failed.
+typedef struct tn_session_event {
+    uint32_t size;        // sizeof, as libtenon has it
+    uint32_t kind;        // TN_EVENT_…
+    const char *device;   // its name, lent by the runtime; NULL = none alone
+    const char *text;     // the line that the log has, lent until the session is destroyed
+    tn_status status;     // of the call that failed; TN_OK of TN_EVENT_REPEATED
+    uint32_t reserved;    // 0
+    uint64_t run;         // during or after so many calls of tn_session_run; 0 = before the first
+    uint64_t repeated_runs;   // of TN_EVENT_REPEATED
+} tn_session_event;
+
+typedef struct tn_session_event_taker {   // who is told
+    void *context;
+    void (*take)(void *context, const tn_session_event *event);   // lent for the time of the call
+} tn_session_event_taker;
+
+// Tells all events since the session was created, in their order; of more than 1,000 the first.
+// Each is a warning in the log too, but for TN_EVENT_STOPPED, which the caller is told.
+// Errors: TN_E_ARG take is NULL. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_events(const tn_session *session,
+                                                const tn_session_event_taker *taker, tn_error *err);
 
 // --------------------------------------------------------------------------------------- snapshots
 
@@ -137,7 +198,9 @@ typedef struct tn_snapshot tn_snapshot;
 TN_NODISCARD TN_API tn_status tn_snapshot_open(const char *path, const tn_allocator *allocator,
                                                tn_snapshot **out_snapshot, tn_error *err);
 
-// NULL is fine. By one thread, when no other uses the snapshot. Since 0.1
+// NULL is fine. By one thread, when no other uses the snapshot. Its memory, and so its allocator,
+// is in use as long as a session can begin with it anew when a device fails: until that is reset,
+// restored otherwise or destroyed. Since 0.1
 TN_API void tn_snapshot_close(tn_snapshot *snapshot);
 
 // The application's bytes, lent, aligned to 8. [any] Since 0.1
@@ -169,8 +232,9 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
-// How many devices the session is for. A device has a number by its place in the options, or by the
-// order of the runtime where none was named. Since 0.1
+// How many devices the session is for, without those that were left out. A device has a number by
+// its place among these, in the order of the options, or of the runtime where none was named.
+// Since 0.1
 TN_API uint32_t tn_session_device_count(const tn_session *session);
 
 // How many graphs the session was given, at creation and since, with those that were dropped: one

@@ -151,9 +151,22 @@ static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err
     return status;
 }
 
+// So that a test knows at which calls something can fail.
+static void tell_calls(const tnp_instance *instance)
+{
+    char room[32];
+    for (uint32_t i = 0; i < instance->chip_count; i++)
+        for (sim_call call = 0; call < SIM_CALL_COUNT; call++)
+            if (instance->chips[i].calls[call])
+                sim_log(instance, 2, "device %s: %llu calls of %s",
+                        sim_chip_name(instance, &instance->chips[i], room),
+                        (unsigned long long)instance->chips[i].calls[call], sim_call_name(call));
+}
+
 static void stop(tnp_instance *instance)
 {
     sim_engine_stop(instance);
+    tell_calls(instance);
     if (instance->alive)
         sim_log(instance, 0, "%u objects were not given back", instance->alive);
     sim_cpu_unload(instance);

@@ -229,6 +229,7 @@ static bool fail_at(tn_graph *graph, const char *device, const char *call, int a
     tn_runtime *runtime = make_runtime(*device == 'a' ? with_fault : more,
                                        *device == 'b' ? with_fault : more);
     tn_session *session = make_session(runtime, graph);
+    session->flags |= TN_SESSION_NO_FAILOVER;
     run_on_the_cpu(runtime, graph, want);
     tn_feed feed = { tn_graph_find(graph, "x"), numbers, sizeof numbers };
     for (int i = 0; i < 2; i++) {

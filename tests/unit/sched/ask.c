@@ -411,6 +411,22 @@ static void a_device_that_cannot_answer_is_named(void **state)
     assert_string_equal(r.err.text, "fake0: open: told not to open");
 }
 
+// The others go on; who asked is told.
+static void a_device_that_fails_beside_others_takes_nothing_and_is_told(void **state)
+{
+    (void)state;
+    rig_end(&r);
+    rig_begin(&r, 2);
+    rig_finish(&r, rig_op(&r, TNP_OP_NEG, rig_input(&r, "x")));
+    r.fakes[1].claim_status = TNP_E_IO;
+    assert_int_equal(ask(), TN_OK);
+    assert_int_equal(answers.claim_count, 1);
+    assert_int_equal(answers.failed_places, 2);
+    assert_int_equal(answers.failure.status, TN_E_IO);
+    assert_string_equal(answers.failure.text, "fake1: claim: told not to answer");
+    assert_string_equal(answers.refusals[0].reason, answers.failure.text);
+}
+
 static void a_graph_without_nodes_asks_nobody(void **state)
 {
     (void)state;
@@ -488,6 +504,7 @@ int main(void)
         CASE(reasons_are_safe_to_show),
         CASE(every_device_is_asked_once_and_answers_under_its_place),
         CASE(a_device_that_cannot_answer_is_named),
+        CASE(a_device_that_fails_beside_others_takes_nothing_and_is_told),
         CASE(a_graph_without_nodes_asks_nobody),
         CASE(memory_that_is_not_there_is_a_status),
         CASE(a_path_through_a_storage_counts),

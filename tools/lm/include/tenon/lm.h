@@ -225,6 +225,7 @@ typedef struct tlm_context tlm_context;
 
 enum {
     TLM_ALL_LOGITS = 1u << 0,   // tlm_eval gives the logits after each id of the call, not the last
+    TLM_NO_FAILOVER = 1u << 1,   // a device that fails is an error at once (tenon/session.h)
 };
 
 // Tensors whose names a pattern (a regular expression of PCRE2) matches anywhere: what reads them
@@ -242,7 +243,8 @@ typedef struct tlm_context_options {
     tn_dtype kv_type;          // TN_DTYPE_F32, _F16 or _Q8_0; 0 = F16
     uint32_t reserved;         // 0
     uint32_t device_count;
-    tn_device *const *devices;   // the earlier wins where costs are equal; none = all but software
+    tn_device *const *devices;   // the earlier wins where costs are equal; no other is ever used.
+                                 // None = all but software
     const tn_allocator *allocator;   // NULL = the C library's; for the session the runtime's
     uint32_t batch_tokens;           // ids that go through the model at once; 0 = 512
     uint32_t reserved_2;             // 0
@@ -277,9 +279,9 @@ TLM_API void tlm_context_destroy(tlm_context *context);
 //   out_logits   F32 {vocabulary} after the last id, with TLM_ALL_LOGITS {vocabulary, count}; lent
 //                until the next call
 // Errors: TN_E_ARG count is 0; TN_E_DATA an id that is no token, or no room in the context: the
-// numbers are told; those of tn_session_run. When a device failed: TN_E_ARG until a
-// tlm_context_reset or tlm_context_load that succeeds. After an error the position is that from
-// before the call. Since 0.1
+// numbers are told; those of tn_session_run. After one of a device: TN_E_ARG until a
+// tlm_context_reset or tlm_context_load that succeeds, as none does when no device is left. After
+// an error the position is that from before the call. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
                                         const float **out_logits, tn_error *err);
 
@@ -333,8 +335,8 @@ typedef struct tlm_context_info {
 } tlm_context_info;
 TLM_API void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info);
 
-// The session, lent, for tn_session_explain and the reports of memory; its graphs are those for 1,
-// 32 and 512 tokens, as far as context and batch_tokens go. Since 0.1
+// The session, lent, for tn_session_explain, tn_session_events and the reports of memory; its
+// graphs are those for 1, 32 and 512 tokens, as far as context and batch_tokens go. Since 0.1
 TLM_API const tn_session *tlm_context_session(const tlm_context *context);
 
 // How many tokens graph number `graph` of the session takes at once, ascending; 0 = there is no

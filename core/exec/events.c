@@ -1,0 +1,38 @@
+// events.c: what was done when devices failed, for the application and in the log.
+#include "base/alloc.h"
+#include "base/error.h"
+#include "exec/exec_internal.h"
+
+enum { MOST_EVENTS = 1000 };   // those after them are in the log alone
+
+void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,
+                    uint64_t runs, const char *text)
+{
+    if (kind != TN_EVENT_STOPPED)   // the caller is told that
+        tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s", text);
+    if (session->event_count == MOST_EVENTS ||
+        !tni_grow(&session->arena.allocator, &session->events, &session->event_capacity,
+                  session->event_count + 1, sizeof *session->events))
+        return;
+    const char *kept = tni_arena_take_text(&session->kept, text);
+    session->events[session->event_count++] = (tn_session_event){
+        .size = sizeof(tn_session_event),
+        .kind = kind,
+        .device = device ? device->name : NULL,
+        .text = kept ? kept : "",
+        .status = status,
+        .run = session->asked_runs,
+        .repeated_runs = runs,
+    };
+}
+
+tn_status tn_session_events(const tn_session *session, const tn_session_event_taker *taker,
+                            tn_error *err)
+{
+    tn_status status = tni_need(err, __func__, "session", session, "taker", taker, NULL);
+    if (status == TN_OK && !taker->take)
+        status = tni_fail(err, TN_E_ARG, "%s: taker->take is NULL", __func__);
+    for (uint32_t i = 0; status == TN_OK && i < session->event_count; i++)
+        taker->take(taker->context, &session->events[i]);
+    return status;
+}
