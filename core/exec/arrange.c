@@ -92,7 +92,7 @@ static bool fits(const tn_session *session, const tni_compiled *compiled)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tni_lane *lane = &session->lanes[i];
-        uint64_t room = session->is_reserved ? lane->arena_bytes : tni_fit_room(session, i);
+        uint64_t room = session->is_reserved ? lane->arena_bytes : tni_fit_room(session, i, NULL);
         if (compiled->planned[i].plan.peak_bytes > room)
             return false;
     }

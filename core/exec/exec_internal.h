@@ -278,6 +278,7 @@ struct tn_session {
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
+    bool is_plan_only;      // it is to tell whether it could be made: nothing is allocated
     bool is_reserved;       // arenas and states are there: a graph that is added has to fit
     uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
     uint32_t next_number;   // of a graph
@@ -307,6 +308,8 @@ const tni_chunk *tni_lane_chunk(const tni_lane *lane, uint64_t *offset);
 // A buffer of memory 0. out_map: NULL when the host cannot read it. what: for the message.
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                             tnp_buffer **out_buffer, void **out_map, tn_error *err);
+// Whether a device can use bytes of the host's memory as they are, as far as its memory says.
+bool tni_lane_may_import(const tnp_memory_info *memory, const void *data, uint64_t bytes);
 // A buffer of host memory as it is; false: this memory of the device does not take it, or not at
 // this address. flags: TNP_IMPORT_…
 bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
@@ -375,8 +378,11 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
 // What the schedule of a graph keeps is from now on kept.
 tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
-// What weights and states leave of a lane's memory for the arena; UINT64_MAX = not known.
-uint64_t tni_fit_room(const tn_session *session, uint32_t place);
+// Bytes of the states on a lane, each as large as the device makes it. without: by state, those
+// that do not count; NULL = all do. UINT64_MAX: more than a number holds.
+uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);
+// What weights and these states leave of what is free on a lane; UINT64_MAX = not known.
+uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
 // Of all graphs but one: some were dropped since.
 tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);

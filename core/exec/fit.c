@@ -65,16 +65,12 @@ static void find_mapped(const tn_session *session, uint32_t place, const tn_grap
     const tn_device *device = session->lanes[place].device;
     for (uint32_t m = 0; m < device->info.memory_count && device->table->buffer_import; m++) {
         tnp_memory_info info = session->lanes[place].memory;
-        if ((m > 0 && tni_device_memory(device, m, &info, NULL) != TN_OK) ||
-            !(info.flags & TNP_MEMORY_IMPORT) || !(info.flags & TNP_MEMORY_BIND))
+        if (m > 0 && tni_device_memory(device, m, &info, NULL) != TN_OK)
             continue;
-        uint64_t alignment = info.import_alignment_bytes ? info.import_alignment_bytes : 1;
         for (uint32_t s = 0; s < graph->storage_count; s++) {
             const tni_value *owner = &graph->values[graph->storages[s].owner];
-            uintptr_t address = (uintptr_t)owner->data;
             if (owner->source == TNI_WEIGHT && owner->run_bytes == 0 &&
-                address % info.alignment_bytes == 0 && address % alignment == 0 &&
-                graph->storages[s].bytes % alignment == 0)
+                tni_lane_may_import(&info, owner->data, graph->storages[s].bytes))
                 mapped[s] |= UINT64_C(1) << place;
         }
     }
@@ -277,11 +273,11 @@ static tn_status plan_all(tn_session *session, tn_error *err)
     return status;
 }
 
-static uint64_t state_bytes(const tn_session *session, uint32_t place)
+uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without)
 {
     uint64_t bytes = 0, alignment = session->fit.alignments[place];
     for (uint32_t s = 0; s < session->state_count; s++)
-        if (session->states[s].place == place) {
+        if (session->states[s].place == place && !(without && without[s])) {
             uint64_t own = session->states[s].bytes, more = own % alignment;
             if (!tni_add_u64(bytes, own + (more ? alignment - more : 0), &bytes))
                 return UINT64_MAX;
@@ -295,13 +291,14 @@ static uint64_t arena_bytes(const tn_session *session, uint32_t place)
     return bytes % alignment ? bytes + alignment - bytes % alignment : bytes;
 }
 
-uint64_t tni_fit_room(const tn_session *session, uint32_t place)
+uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without)
 {
     const tni_fit *fit = &session->fit;
     uint64_t taken = fit->weights[place] + fit->program_bytes[place];
     if (fit->free_bytes[place] == UINT64_MAX)
         return UINT64_MAX;
-    if (!tni_add_u64(taken, state_bytes(session, place), &taken) || taken > fit->free_bytes[place])
+    if (!tni_add_u64(taken, tni_fit_state_bytes(session, place, without), &taken) ||
+        taken > fit->free_bytes[place])
         return 0;
     return fit->free_bytes[place] - taken;
 }
@@ -312,7 +309,7 @@ static tn_status check_memory(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
     for (uint32_t i = 0; i < session->lane_count; i++) {
-        uint64_t states = state_bytes(session, i), arena = arena_bytes(session, i);
+        uint64_t states = tni_fit_state_bytes(session, i, NULL), arena = arena_bytes(session, i);
         uint64_t weights = fit->weights[i] + fit->program_bytes[i], needed = 0;
         bool fits = tni_add_u64(arena, states, &needed) && tni_add_u64(needed, weights, &needed);
         fit->needed[i] = fits ? needed : UINT64_MAX;
@@ -576,7 +573,7 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
                 "%s: needs %" PRIu64 " bytes: %" PRIu64 " for weights, %" PRIu64
                 " for states, %" PRIu64 " for the arena; ",
                 session->lanes[p].device->name, fit->needed[p],
-                fit->weights[p] + fit->program_bytes[p], state_bytes(session, p),
+                fit->weights[p] + fit->program_bytes[p], tni_fit_state_bytes(session, p, NULL),
                 arena_bytes(session, p));
         if (fit->free_bytes[p] == UINT64_MAX)
             tni_say(sink, "how much was free is not known\n");

@@ -207,25 +207,31 @@ const tni_chunk *tni_lane_chunk(const tni_lane *lane, uint64_t *offset)
     return chunk;
 }
 
+bool tni_lane_may_import(const tnp_memory_info *memory, const void *data, uint64_t bytes)
+{
+    uintptr_t address = (uintptr_t)data;
+    uint64_t alignment = memory->import_alignment_bytes ? memory->import_alignment_bytes
+                                                        : 1;   // 0 = not told
+    return (memory->flags & TNP_MEMORY_IMPORT) && (memory->flags & TNP_MEMORY_BIND) &&
+           address % memory->alignment_bytes == 0 && address % alignment == 0 &&
+           bytes % alignment == 0;
+}
+
 bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
                      uint64_t bytes, tnp_buffer **out_buffer)
 {
-    uintptr_t address = (uintptr_t)data;
     tnp_memory_info info = { .size = sizeof info };
     if (!lane->table->buffer_import ||
         tni_device_memory(lane->device, memory, &info, NULL) != TN_OK)
         return false;
-    uint64_t alignment = info.import_alignment_bytes ? info.import_alignment_bytes
-                                                     : 1;   // 0 = not told
-    if (!(info.flags & TNP_MEMORY_IMPORT) || !(info.flags & TNP_MEMORY_BIND) ||
-        address % info.alignment_bytes || address % alignment || bytes % alignment)
+    if (!tni_lane_may_import(&info, data, bytes))
         return false;
     tnp_error ignored = tni_plugin_error();
     tnp_import ask = { .size = sizeof ask,
                        .flags = flags,
                        .memory = memory,
                        .kind = TNP_IMPORT_HOST,
-                       .handle = address,
+                       .handle = (uintptr_t)data,
                        .bytes = bytes };
     tnp_buffer *made = NULL;
     if (lane->table->buffer_import(lane->opened, &ask, &made, &ignored) != TNP_OK || !made)

@@ -170,7 +170,6 @@ static uint64_t reserved_places(const tn_session *session)
 static uint64_t *take_limits(const tn_session *session, const tni_compiled *compiled,
                              tni_arena *arena)
 {
-    const tni_fit *fit = &session->fit;
     uint64_t *limits = tni_arena_take_array(arena, session->lane_count, sizeof *limits);
     bool *is_own = tni_arena_take_array(arena, session->state_count, sizeof *is_own);
     if (!limits || !is_own)
@@ -178,15 +177,8 @@ static uint64_t *take_limits(const tn_session *session, const tni_compiled *comp
     for (uint32_t s = 0; s < compiled->graph->storage_count; s++)
         if (compiled->state_of[s] != TNP_NONE)
             is_own[compiled->state_of[s]] = true;
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        uint64_t taken = fit->weights[i] + fit->program_bytes[i];
-        for (uint32_t s = 0; s < session->state_count; s++)
-            if (session->states[s].place == i && !is_own[s])
-                taken += session->states[s].bytes;
-        limits[i] = fit->free_bytes[i] == UINT64_MAX ? TNI_NO_LIMIT
-                    : fit->free_bytes[i] > taken     ? fit->free_bytes[i] - taken
-                                                     : 0;
-    }
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        limits[i] = tni_fit_room(session, i, is_own);   // not known: TNI_NO_LIMIT
     return limits;
 }
 

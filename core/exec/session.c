@@ -159,7 +159,7 @@ tn_status tni_session_try(tn_session *session, bool *out_is_planned, tn_error *e
     session->is_reserved = false;
     tn_status status = plan(session, err);
     *out_is_planned = status == TN_OK;
-    return status == TN_OK ? load(session, err) : status;
+    return status == TN_OK && !session->is_plan_only ? load(session, err) : status;
 }
 
 void tni_session_unmake(tn_session *session)
@@ -184,31 +184,30 @@ void tni_session_unmake(tn_session *session)
 
 static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *const *graphs,
                                  uint32_t graph_count, const tn_session_options *given,
-                                 tn_session_options *out_options, tn_error *err)
+                                 const char *call, tn_session_options *out_options, tn_error *err)
 {
-    tn_status status = tni_take_options(out_options, sizeof *out_options, given,
-                                        "tn_session_create", err);
+    tn_status status = tni_take_options(out_options, sizeof *out_options, given, call, err);
     if (status == TN_OK)
-        status = tni_check_allocator(out_options->allocator, "tn_session_create", err);
+        status = tni_check_allocator(out_options->allocator, call, err);
     if (status != TN_OK)
         return status;
     if (out_options->flags & ~(uint32_t)TN_SESSION_NO_FAILOVER)
-        return tni_fail(err, TN_E_ARG, "tn_session_create: flags 0x%" PRIx32 " are not known",
+        return tni_fail(err, TN_E_ARG, "%s: flags 0x%" PRIx32 " are not known", call,
                         out_options->flags);
     if (graph_count == 0)
-        return tni_fail(err, TN_E_ARG, "tn_session_create: no graph is given");
+        return tni_fail(err, TN_E_ARG, "%s: no graph is given", call);
     for (uint32_t g = 0; g < graph_count; g++) {
         if (!graphs[g])
-            return tni_fail(err, TN_E_ARG, "tn_session_create: graph %u is NULL", g);
+            return tni_fail(err, TN_E_ARG, "%s: graph %u is NULL", call, g);
         if (!graphs[g]->is_finished)
-            return tni_fail(err, TN_E_GRAPH, "tn_session_create: graph %u is not finished", g);
+            return tni_fail(err, TN_E_GRAPH, "%s: graph %u is not finished", call, g);
     }
     for (uint32_t i = 0; i < out_options->device_count; i++) {
         const tn_device *device = out_options->devices ? out_options->devices[i] : NULL;
         if (!device)
-            return tni_fail(err, TN_E_ARG, "tn_session_create: device %u is NULL", i);
+            return tni_fail(err, TN_E_ARG, "%s: device %u is NULL", call, i);
         if (device->runtime != runtime)
-            return tni_fail(err, TN_E_ARG, "tn_session_create: device %s is of another runtime",
+            return tni_fail(err, TN_E_ARG, "%s: device %s is of another runtime", call,
                             device->name);
     }
     return TN_OK;
@@ -263,7 +262,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
     tn_status status = tni_need(err, __func__, "runtime", runtime, "graphs", graphs, "out_session",
                                 out_session, NULL);
     if (status == TN_OK)
-        status = check_arguments(runtime, graphs, graph_count, given, &options, err);
+        status = check_arguments(runtime, graphs, graph_count, given, __func__, &options, err);
     if (status != TN_OK)
         return status;
 
@@ -288,11 +287,13 @@ tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs, ui
     tn_session *session = NULL;
     tn_status status = tni_need(err, __func__, "runtime", runtime, "graphs", graphs, NULL);
     if (status == TN_OK)
-        status = check_arguments(runtime, graphs, graph_count, given, &options, err);
+        status = check_arguments(runtime, graphs, graph_count, given, __func__, &options, err);
     if (status == TN_OK)
         status = begin(runtime, graphs, graph_count, &options, &session, err);
-    if (status == TN_OK)
-        status = plan(session, err);
+    if (status == TN_OK) {
+        session->is_plan_only = true;
+        status = tni_session_make(session, err);
+    }
     tn_session_destroy(session);
     return status;
 }

@@ -36,8 +36,8 @@ typedef struct tni_value {
     uint32_t base;    // the value it looks at (VIEW), or writes through (MADE); else TNP_NONE
     uint32_t node;    // its maker (MADE); else TNP_NONE
     tnp_op view_op;   // which view (VIEW)
-    int64_t likely, at_most;   // of a length or position; 0 = unknown
-    const void *data;          // bytes of a WEIGHT
+    int64_t likely, at_most;          // of a length or position; 0 = unknown
+    const void *data;                 // bytes of a WEIGHT
     uint64_t run_bytes, run_stride;   // these lie in runs of so many bytes, so far apart; 0 = in
                                       // one piece
     const char *name;

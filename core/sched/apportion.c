@@ -34,7 +34,7 @@ static void find_row(const dividing *d, uint32_t low, uint32_t high, uint32_t fi
 }
 
 bool tni_apportion(const uint64_t *bytes, uint32_t count, const double *shares, uint32_t devices,
-                tni_arena *scratch, uint32_t *ends)
+                   tni_arena *scratch, uint32_t *ends)
 {
     size_t row = (size_t)count + 1;
     double *sums = tni_arena_take_array(scratch, row, sizeof *sums), total = 0;

@@ -64,6 +64,6 @@ tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *
 // of device d. The sum of squared distances from the shares is least; of equal ones the first
 // devices get more. false: out of memory.
 bool tni_apportion(const uint64_t *bytes, uint32_t count, const double *shares, uint32_t devices,
-                tni_arena *scratch, uint32_t *ends);
+                   tni_arena *scratch, uint32_t *ends);
 
 #endif

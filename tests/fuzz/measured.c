@@ -19,19 +19,21 @@ static void need(int is_so)
         abort();
 }
 
-// What is accepted can be written; of what is not nothing is kept.
+// What is accepted can be written, and is read again as it was; of what is not nothing is kept.
 static void read(const char *text, size_t bytes)
 {
     static const tni_measured none;
     char written[TNI_MEASURED_BYTES];
-    tni_measured got;
+    tni_measured got, again;
     const char *why = NULL;
     if (!tni_measured_read(text, bytes, key, &got, &why)) {
         need(why && *why && memcmp(&got, &none, sizeof got) == 0);
         return;
     }
     need(got.is_there && got.claim_ppm > 0 && got.peer_count <= TNI_MOST_PEERS);
-    need(tni_measured_write(&got, key, written) <= sizeof written);
+    size_t length = tni_measured_write(&got, key, written);
+    need(tni_measured_read(written, length, key, &again, &why));
+    need(memcmp(&got, &again, sizeof got) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -211,7 +211,7 @@ static void the_embedded_model_has_the_logits_of_one_device(void **state)
 }
 
 // Of each architecture, with all that it has: biases, norms, windows, factors, an output matrix.
-// Three key heads never divide evenly (case 19).
+// Three key heads never divide evenly (61 of tests/cases.md).
 static void every_architecture_has_the_logits_of_one_device(void **state)
 {
     (void)state;
@@ -331,7 +331,7 @@ static void every_type_of_kv_cache_has_the_logits_of_one_device(void **state)
     tn_model_close(model);
 }
 
-// Case 20: rows over uneven devices at a long context, and heads as well. The prompt goes in pieces
+// Rows over uneven devices at a long context, and heads as well. The prompt goes in pieces
 // of 32.
 static void a_long_context_has_the_logits_of_one_device(void **state)
 {

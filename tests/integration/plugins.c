@@ -184,8 +184,8 @@ static void what_devices_say_of_themselves_is_made_safe(void **state)
     assert_int_equal(strlen(device_named(runtime, "bad_names0").description), 127);
     assert_string_equal(device_named(runtime, "bad_names1").description, "K\\xfcrbis");
     assert_string_equal(device_named(runtime, "bad_names2").description, "a\\x09b\\x1b[31mc");
-    tn_device_info good =
-        device_named(runtime, "good-one");   // the name of no other that is listed
+    tn_device_info good = device_named(runtime,
+                                       "good-one");   // the name of no other that is listed
     assert_true(good.flops_per_s == 0);
     expect(runtime, "bad_names.so", TN_PLUGIN_LOADED,
            "device 5 is left out: a fault of the plugin, it wrote beyond");

@@ -323,7 +323,8 @@ static void two_devices_without_a_cpu_share_or_are_told(void **state)
     tn_graph_destroy(graph);
 }
 
-// Each value is smaller than the largest buffer, the total is more than there is (case 10), and
+// 44 of tests/cases.md: each value is smaller than the largest buffer, the total is more than there
+// is, and
 // there is nowhere else to go: needed and free bytes. It is known before anything is allocated.
 static void what_fits_nowhere_is_told_before_it_is_tried(void **state)
 {
@@ -356,7 +357,7 @@ static void what_fits_nowhere_is_told_before_it_is_tried(void **state)
     tn_runtime_destroy(runtime);
 }
 
-// A weight just under, at and over the largest buffer of the device (case 9).
+// A weight just under, at and over the largest buffer of the device (32 of tests/cases.md).
 static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state)
 {
     (void)state;
@@ -481,8 +482,8 @@ static double cost_of(tn_runtime *runtime, tn_graph *graph, const tn_placement *
     return ms;
 }
 
-// A fast device behind a slow link, batches of 1 to 64 (case 17): by what the model says of both,
-// and where it changes depends on the link.
+// 51 of tests/cases.md: a fast device behind a slow link, batches of 1 to 64: by what the model
+// says of both, and where it changes depends on the link.
 static void a_slow_link_decides_by_its_cost(void **state)
 {
     (void)state;
@@ -513,7 +514,7 @@ static void a_slow_link_decides_by_its_cost(void **state)
         fail_msg("%u, %u, %u batches", counts[0], counts[1], counts[2]);
 }
 
-// [a, what only the CPU has, cheap, what only the CPU has, a] (case 25).
+// [a, what only the CPU has, cheap, what only the CPU has, a] (52 of tests/cases.md).
 static void cheap_ops_between_stay_where_they_need_no_round_trip(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-// context.h: the inside of a tlm_context, for context.c and context_file.c only.
+// context.h: the inside of a tlm_context, for context.c, context_file.c and work.c only.
 #ifndef TLM_CONTEXT_H
 #define TLM_CONTEXT_H
 

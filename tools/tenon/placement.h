@@ -24,7 +24,7 @@ typedef struct cli_placement {
                              "over several GPUs: none, layer, row or tensor (default: as is "      \
                              "fastest) (-sm)"),                                                    \
         CLI_PLACEMENT_OPTION(type, field.tensor_split, "tensor-split", CLI_TEXT, "X,...",          \
-                             "the part of each GPU, such as 3,1 (default: by free memory) (-ts)"), \
+                             "the part of each GPU, such as 3,1 (default: by memory) (-ts)"), \
         CLI_PLACEMENT_OPTION(type, field.main_device, "main-device", CLI_TEXT, "NAME",             \
                              "GPU of split mode none, and of what row and tensor do not divide "   \
                              "(-mg)"),                                                             \

@@ -57,7 +57,7 @@ static void layers_are_divided_by_bytes(void **state)
     for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
         uint32_t ends[3] = { 0 };
         assert_true(tni_apportion(cases[i].bytes, cases[i].count, cases[i].shares, cases[i].devices,
-                               &r.arena, ends));
+                                  &r.arena, ends));
         if (memcmp(ends, cases[i].ends, cases[i].devices * sizeof *ends) != 0)
             fail_msg("%s: ends %u %u %u", cases[i].says, ends[0], ends[1], ends[2]);
     }
