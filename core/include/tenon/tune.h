@@ -15,6 +15,9 @@
 //
 // Times are those of the devices' own clocks where they report spans (TNP_BIND_TRACE), else of the
 // host's.
+//
+// Ownership: what a listener is told is lent for the time of the call. Threads: tn_tune by one, while
+// no other uses the runtime; what asks a session as session.h says.
 #ifndef TENON_TUNE_H
 #define TENON_TUNE_H
 
@@ -39,7 +42,7 @@ typedef struct tn_tuned_product {
 } tn_tuned_product;
 
 typedef struct tn_tuned_link {
-    uint32_t size;
+    uint32_t size;       // sizeof, as libtenon has it
     uint32_t from, to;   // devices by their places in the options, or TN_TUNE_HOST
     uint32_t reserved;   // 0
     double latency_ns, bytes_per_s;
@@ -47,8 +50,8 @@ typedef struct tn_tuned_link {
 } tn_tuned_link;
 
 typedef struct tn_tuned_device {
-    uint32_t size;
-    uint32_t device;
+    uint32_t size;     // sizeof, as libtenon has it
+    uint32_t device;   // by its place in the options
     const char *name;
     double claim_factor;   // its claims cost so many times what it says
     double submit_ns;      // of one submit and its wait, beside the work
