@@ -221,6 +221,7 @@ typedef struct tni_fit {
     tni_kept_bytes *kept;      // of all graphs, sorted
     uint32_t kept_count, kept_capacity;
     bool is_short;           // without limits it did not fit: they hold
+    uint32_t short_place;    // that was short of memory last; TNP_NONE
     uint32_t asked_layers;   // of the placement; its layers tell how many it became
 } tni_fit;
 

@@ -56,8 +56,11 @@ static void tell(tn_session *session, uint32_t kind, const tni_candidate *candid
                  const tn_error *why)
 {
     char text[TEXT_BYTES];
-    tni_format_text(text, sizeof text, "%s; %s is %s", why->text, candidate->device->name,
-                    kind == TN_EVENT_LEFT_OUT ? "left out" : "tried again");
+    bool is_out = kind == TN_EVENT_LEFT_OUT;
+    bool is_ordered = is_out && tni_placement_orders(&session->asked, candidate->device);
+    tni_format_text(text, sizeof text, "%s; %s is %s%s", why->text, candidate->device->name,
+                    is_out ? "left out" : "tried again",
+                    is_ordered ? ", and what was ordered to be there goes elsewhere" : "");
     tni_events_add(session, kind, candidate->device, why->status, 0, text);
 }
 
@@ -116,11 +119,20 @@ static bool give_less(tn_session *session, tni_candidate *culprit, uint32_t plac
     return true;
 }
 
+static void tell_lowered(tn_session *session, const tni_candidate *candidate, const tn_error *why)
+{
+    char text[TEXT_BYTES];
+    tni_format_text(text, sizeof text, "out of memory while loading, less is placed there: %s",
+                    why->text);
+    tni_events_add(session, TN_EVENT_TRIED_AGAIN, candidate->device, why->status, 0, text);
+}
+
 tn_status tni_session_make(tn_session *session, tn_error *err)
 {
     tn_error first = { TN_OK, "" }, last;
     bool has_opened = false, has_come_back = false, has_left_out = false, goes_on = true;
     uint32_t tries = 0, place;   // tries: with less memory than there was said to be
+    tni_candidate *lowered = NULL;
     while (goes_on) {
         bool is_planned = false;
         blame_nobody(session);
@@ -131,18 +143,22 @@ tn_status tni_session_make(tn_session *session, tn_error *err)
         }
         has_opened |= session->lane_count > 0;
         tni_candidate *culprit = take_culprit(session, &place);
+        if (!culprit && !is_planned)
+            culprit = lowered;   // there is no plan with less on it
         bool is_lowered = is_planned && status == TN_E_DEVICE_MEMORY &&
-                          give_less(session, culprit, place, tries);
+                          may_go_on(session, status) && give_less(session, culprit, place, tries);
         tni_session_unmake(session);
         if (first.status == TN_OK || (tries && is_planned))
             first = last;   // of allocations the last one says what is to be known
         tries += is_lowered;
         if (is_lowered) {
-            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
-                         "out of memory while loading, less is placed there: %s", last.text);
-        } else if (culprit && may_go_on(session, status) && count_used(session) > 1) {
-            leave_out(session, culprit, TNI_LEFT_OUT_FOR_NOW, &last);
+            lowered = culprit;
+            tell_lowered(session, culprit, &last);
+        } else if (culprit && may_go_on(session, status) && count_used(session) > 1 &&
+                   !tni_placement_orders(&session->asked, culprit->device)) {
+            leave_out(session, culprit, TNI_LEFT_OUT_FOR_NOW, culprit == lowered ? &first : &last);
             has_left_out = true;
+            lowered = NULL;
         } else {
             goes_on = !has_come_back && take_back(session);
             has_come_back = true;
@@ -224,6 +240,8 @@ tn_status tni_failover(tn_session *session, bool is_run, tn_error *err)
                 tell_repeated(session);
             return TN_OK;
         }
+        if (status == TN_E_DATA)   // of the run that was asked for: all before it went well once
+            return status;
         candidate = take_blamed(session, status);
     }
     return give_up(session, &first, err);

@@ -70,6 +70,7 @@ static void find_mapped(const tn_session *session, uint32_t place, const tn_grap
         for (uint32_t s = 0; s < graph->storage_count; s++) {
             const tni_value *owner = &graph->values[graph->storages[s].owner];
             if (owner->source == TNI_WEIGHT && owner->run_bytes == 0 &&
+                (!info.max_binding_bytes || graph->storages[s].bytes <= info.max_binding_bytes) &&
                 tni_lane_may_import(&info, owner->data, graph->storages[s].bytes))
                 mapped[s] |= UINT64_C(1) << place;
         }
@@ -225,6 +226,7 @@ tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn
 static tn_status start_again(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
+    atomic_store(&session->blamed, TNP_NONE);   // it was of a plan that is dropped
     tn_status status = TN_OK;
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
         tni_compiled *c = session->graphs[g];
@@ -267,9 +269,12 @@ static tn_status plan_all(tn_session *session, tn_error *err)
         if (status == TN_OK)
             status = tni_arrange(session, session->graphs[g], err);
     }
+    uint32_t cpu = 0;
+    while (cpu < session->lane_count && session->devices[cpu]->info.kind != TNP_KIND_CPU)
+        cpu++;
     for (uint32_t i = 0; i < session->state_count; i++)
         if (session->states[i].place == TNP_NONE)   // no node touches it: any place does
-            session->states[i].place = 0;
+            session->states[i].place = cpu < session->lane_count ? cpu : 0;
     return status;
 }
 
@@ -315,6 +320,7 @@ static tn_status check_memory(tn_session *session, tn_error *err)
         fit->needed[i] = fits ? needed : UINT64_MAX;
         if (fits && (fit->free_bytes[i] == UINT64_MAX || needed <= fit->free_bytes[i]))
             continue;
+        fit->short_place = i;
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "%s: %" PRIu64
                         " bytes are needed for weights, states and the arena (%" PRIu64 ", %" PRIu64
@@ -410,14 +416,46 @@ static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *e
 
 // ------------------------------------------------------------------------------------------ layers
 
+// How many layers run on each place, as the first graph has them: where most nodes of a layer are.
+// Answers how many others are divided.
+static uint32_t count_layers(const tn_session *session, uint32_t *counts)
+{
+    const tni_compiled *c = session->graphs[0];
+    uint32_t divided = 0;
+    memset(counts, 0, session->lane_count * sizeof *counts);
+    for (uint32_t i = 0; i < session->layers.count; i++) {
+        uint32_t nodes[TNI_MAX_PLACES] = { 0 }, most = 0;
+        bool has_parts = false;
+        for (uint32_t n = 0; n < c->graph->node_count; n++) {
+            tni_mark mark = c->graph->nodes[n].mark;
+            if (mark.layer != session->layers.marks[i])
+                continue;
+            has_parts |= mark.part != TN_NO_PART;
+            if (++nodes[c->schedule.places[n]] > nodes[most])
+                most = c->schedule.places[n];
+        }
+        divided += has_parts;
+        counts[most] += !has_parts && nodes[most] > 0;
+    }
+    return divided;
+}
+
+// Those that are not on CPUs.
+static uint32_t count_offloaded(const tn_session *session)
+{
+    uint32_t counts[TNI_MAX_PLACES], sum = count_layers(session, counts);
+    for (uint32_t p = 0; p < session->lane_count; p++)
+        if (session->devices[p]->info.kind != TNP_KIND_CPU)
+            sum += counts[p];
+    return sum;
+}
+
 static void tell_fewer(const tn_session *session)
 {
-    const tni_layers *layers = &session->layers;
-    bool is_asked = session->placement.layer_rule != TN_LAYERS_AUTO;
-    tni_log_line(tni_runtime_log(session->runtime), is_asked ? TN_LOG_WARNING : TN_LOG_INFO,
+    tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
                  "placement: %" PRIu32 " of the %" PRIu32
                  " layers fit the memory that is free, the others are on the CPU",
-                 layers->offloaded, session->fit.asked_layers);
+                 count_offloaded(session), session->fit.asked_layers);
 }
 
 // The most layers below what was asked that fit. err: of what is no lack of memory.
@@ -513,14 +551,15 @@ static tn_status fit_layers_beside(tn_session *session, tn_status rounds, tn_err
         costs[g] = session->graphs[g]->schedule.cost_ns;
     session->fit.asked_layers = session->layers.count;
     session->placement.layer_rule = TN_LAYERS_ALL;   // also for graphs that come later
-    status = fit_fewer(session, err);
+    tn_error why;
+    status = fit_fewer(session, &why);
     if (status == TN_OK && (rounds != TN_OK || compare_costs(session, costs) < 0))
         return TN_OK;
     session->placement.layer_rule = TN_LAYERS_AUTO;
     session->layers.count = session->layers.offloaded = session->fit.asked_layers = 0;
-    if ((status != TN_OK && status != TN_E_DEVICE_MEMORY) || rounds != TN_OK)
-        return status;
-    return fit_in_rounds(session, err);
+    if (status == TN_E_HOST_MEMORY)
+        return tn_error_set(err, status, why.text);
+    return rounds == TN_OK ? fit_in_rounds(session, err) : rounds;
 }
 
 static tn_status fit(tn_session *session, tn_error *err)
@@ -540,9 +579,12 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
     if (status != TN_OK)
         return status;
     note_memory(session);
+    session->fit.short_place = TNP_NONE;
     status = fit(session, err);
     if (status == TN_OK)
         mark_moved(session);
+    if (status == TN_E_DEVICE_MEMORY && session->fit.short_place != TNP_NONE)
+        return tni_lane_blame(&session->lanes[session->fit.short_place], status);
     return status;
 }
 
@@ -552,18 +594,19 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
 {
     const tni_fit *fit = &session->fit;
     const tni_layers *layers = &session->layers;
-    for (uint32_t p = 0; p < session->lane_count && layers->count; p++) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; i < layers->count; i++)
-            count += layers->wishes[i] == UINT64_C(1) << p;
-        if (count)
+    uint32_t counts[TNI_MAX_PLACES];
+    uint32_t divided = session->graph_count ? count_layers(session, counts) : 0;
+    for (uint32_t p = 0; p < session->lane_count && session->graph_count; p++)
+        if (counts[p])
             tni_say(sink, "placement: %s gets %" PRIu32 " of %" PRIu32 " layers\n",
-                    session->lanes[p].device->name, count, layers->count);
-    }
-    if (layers->count && layers->offloaded < fit->asked_layers)
+                    session->lanes[p].device->name, counts[p], layers->count);
+    if (divided)
+        tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are divided over devices\n",
+                divided, layers->count);
+    if (layers->count && layers->offloaded < fit->asked_layers && session->graph_count)
         tni_say(sink,
                 "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
-                layers->offloaded, fit->asked_layers);
+                count_offloaded(session), fit->asked_layers);
     if (fit->is_short)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
     for (uint32_t p = 0; p < session->lane_count; p++) {

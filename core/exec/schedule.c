@@ -207,8 +207,7 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
                                compiled->graph->storage_count * sizeof *request.storage_places);
     status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
     compiled->is_asked = false;   // the answers are the schedule's, or gone with it
-    if (status == TN_OK)
-        status = check_answers(session, &compiled->schedule.own_answers, status, err);
+    status = check_answers(session, &compiled->schedule.own_answers, status, err);
     if (status == TN_OK)
         status = follow_schedule(compiled, err);
     if (status == TN_OK)

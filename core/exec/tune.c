@@ -1,4 +1,5 @@
 // tune.c: measures devices and links, and keeps what it finds (tenon/tune.h).
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -231,6 +232,9 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
                  .flags = own.flags,
                  .dim = own.dim ? own.dim : DIM,
                  .listener = listener ? *listener : (tn_tune_listener){ 0 } };
+    if (own.flags & ~(uint32_t)TN_TUNE_KEEP_NOTHING)
+        return tni_fail(err, TN_E_ARG, "%s: flags 0x%" PRIx32 " are not known", __func__,
+                        own.flags);
     if (t.dim % DIM_STEP || t.dim > MOST_DIM)
         return tni_fail(err, TN_E_ARG, "%s: dim is %u, a multiple of %d up to %d is expected",
                         __func__, t.dim, DIM_STEP, MOST_DIM);

@@ -84,11 +84,13 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
     for (uint32_t i = 0; i < asked->share_count; i++) {
         shares[i] = asked->shares[i];
         sum += shares[i];
-        if (!(shares[i] >= 0) || !isfinite(sum))
+        if (!(shares[i] >= 0) || !isfinite(shares[i]))
             return tni_fail(err, TN_E_ARG,
                             "placement: share %u is %g: shares are finite and not negative", i,
                             shares[i]);
     }
+    if (!isfinite(sum))
+        return tni_fail(err, TN_E_ARG, "placement: the shares are too large to be added");
     if (sum <= 0)
         return tni_fail(err, TN_E_ARG, "placement: all shares are 0");
     out->shares = shares;
@@ -167,6 +169,14 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
 bool tni_placement_is_of_layers(const tni_placement *placement)
 {
     return placement->split_mode != TN_SPLIT_FREE || placement->layer_rule != TN_LAYERS_AUTO;
+}
+
+bool tni_placement_orders(const tni_placement *placement, const tn_device *device)
+{
+    bool does = placement->kv_device == device;
+    for (uint32_t i = 0; i < placement->pin_count; i++)
+        does |= placement->pins[i].device == device;
+    return does;
 }
 
 bool tni_placement_is_free(const tni_placement *placement)

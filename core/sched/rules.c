@@ -47,9 +47,10 @@ static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
     return places;
 }
 
-// What is wished and what is large enough, of all nodes that touch the group.
+// What is wished and what is large enough, of all nodes that touch the group. torn: by group, set
+// where the wishes of its nodes cannot be met together.
 static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t *willing,
-                          uint64_t *holds)
+                          uint64_t *holds, bool *torn)
 {
     uint32_t storages = r->graph->storage_count;
     uint64_t *wished = tni_arena_take_array(arena, storages, sizeof *wished);
@@ -71,6 +72,8 @@ static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t 
             holds[s] &= roomy[s];
         if (holds[s] & wished[s])
             holds[s] &= wished[s];
+        else
+            torn[s] = wished[s] != UINT64_MAX;
     }
     return true;
 }
@@ -80,20 +83,25 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
 {
     const tn_graph *graph = r->graph;
     uint64_t *willing;
-    if (!find_willing(r, arena, &willing))
+    bool *torn = tni_arena_take_array(arena, graph->storage_count, sizeof *torn);
+    if (!torn || !find_willing(r, arena, &willing))
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++)
         tni_kept_narrow(graph, r->kept, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).order,
                         holds);
-    if ((r->rules || r->keeping->largest) && !narrow_groups(r, arena, willing, holds))
+    if ((r->rules || r->keeping->largest) && !narrow_groups(r, arena, willing, holds, torn))
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         tni_rule rule = tni_rule_of(r, n);
         uint32_t values[TNI_MAX_READS + 1];
         uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
         uint64_t taken = tni_takers_of(r->takers, n), may = r->places;
-        for (uint32_t i = 0; i < count; i++)
-            may &= holds[r->kept->groups[graph->values[values[i]].storage]];
+        bool is_torn = false;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t group = r->kept->groups[graph->values[values[i]].storage];
+            may &= holds[group];
+            is_torn |= torn[group];
+        }
         tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
         uint64_t roomy = may & ~too_small_for(r, n);
         if (roomy & taken) {
@@ -103,7 +111,7 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
         if (rule.order != UINT64_MAX) {
             may &= rule.order;
             reason = TNI_WHY_PINNED;
-        } else if (rule.wish & may & willing[n]) {
+        } else if (!is_torn && rule.wish & may & willing[n]) {
             reason = taken & ~rule.wish ? rule.why : reason;
             may &= rule.wish;
         }

@@ -69,8 +69,12 @@ tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *aren
             status = tni_drop_useless_decompositions(request, out_schedule, &has_changed, err);
     }
     tni_arena_finish(&scratch);
-    if (status != TN_OK)
+    if (status != TN_OK) {
+        tni_answers own = { .failed_places = out_schedule->own_answers.failed_places,
+                            .failure = out_schedule->own_answers.failure };
         tni_schedule_finish(out_schedule);
+        out_schedule->own_answers = own;   // who failed is still to be known
+    }
     return status;
 }
 

@@ -551,7 +551,7 @@ static void layers_that_do_not_fit_go_to_the_cpu(void **state)
                                    NULL, "cpu0");
         tn_placement placement = { .size = sizeof placement, .split_mode = mode };
         tlm_context *context = create_on(one.runtime, one.model, on, &placement, &exact);
-        assert_non_null(strstr(rig_told(), "layers fit the memory that is free"));
+        assert_non_null(strstr(rig_log(), "layers fit the memory that is free"));
         for (uint32_t p = 0; p < 2; p++)
             assert_in_range(memory_of(context, p).weight_copied_bytes, 400000, 1900000);
         expect_close(&one, context);

@@ -413,8 +413,7 @@ static void more_layers_than_fit_become_fewer_and_that_is_told(void **state)
         assert_in_range(count, 3, 6);
         snprintf(words, sizeof words, "placement: %u of the %u layers fit the memory that is free",
                  (unsigned)count, rule == TN_LAYERS_COUNT ? 7 : 8);
-        if (!strstr(rig_explain(session), words) ||
-            !strstr(rule == TN_LAYERS_AUTO ? rig_told() : rig_log(), words))
+        if (!strstr(rig_explain(session), words) || !strstr(rig_log(), words))
             fail_msg("no \"%s\": %s%s%s", words, rig_explain(session), rig_log(), rig_told());
         compare(runtime, session, graphs, tokens, 2);
         tn_session_destroy(session);

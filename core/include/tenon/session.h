@@ -101,11 +101,11 @@ typedef struct tn_feed {
 // Runs the graph of that number once and returns when it is done. feeds: inputs that are not fed
 // keep the bytes of their last run; those never fed are zero. Errors: TN_E_ARG no such graph, or a
 // feed that does not fit: nothing is run, nothing changes, and outputs of the run before can still
-// be read; TN_E_DATA an index or length outside its range; TN_E_DEVICE_LOST and others of the
-// device. With TN_SESSION_NO_FAILOVER, and where the log said that runs cannot be repeated, states
-// are then undefined until tn_session_reset or tn_session_restore. Else no device is left that
-// could go on: the session answers so from then on, to all calls that use one, and can be
-// destroyed. Since 0.1
+// be read; TN_E_DATA an index or length outside its range: what this run would write to states may
+// be there or not, all else of them is as it was; TN_E_DEVICE_LOST and others of the device. With
+// TN_SESSION_NO_FAILOVER, and where the log said that runs cannot be repeated, states are then
+// undefined until tn_session_reset or tn_session_restore. Else no device is left that could go on:
+// the session answers so from then on, to all calls that use one, and can be destroyed. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);

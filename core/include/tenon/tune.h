@@ -16,8 +16,8 @@
 // Times are those of the devices' own clocks where they report spans (TNP_BIND_TRACE), else of the
 // host's.
 //
-// Ownership: what a listener is told is lent for the time of the call. Threads: tn_tune by one, while
-// no other uses the runtime; what asks a session as session.h says.
+// Ownership: what a listener is told is lent for the time of the call. Threads: tn_tune by one,
+// while no other uses the runtime; what asks a session as session.h says.
 #ifndef TENON_TUNE_H
 #define TENON_TUNE_H
 
