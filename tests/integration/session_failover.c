@@ -499,6 +499,42 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
     }
 }
 
+// The run that meets the loss is wrong in itself: that is what it answers, and the session goes on.
+static void a_wrong_index_stays_the_answer_when_a_device_is_lost(void **state)
+{
+    (void)state;
+    for (int is_lost = 0; is_lost <= 1; is_lost++) {
+        char devices[120];
+        snprintf(
+            devices, sizeof devices,
+            "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":2%s}},{\"name\":\"b\"}]",
+            is_lost ? ",\"lost\":true" : "");
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_graph *graph = rig_graph();
+        static float table[16], got[4];
+        tn_value rows = rig_input(graph, "x", 2, 4, 4, 1);
+        tn_value index = tn_graph_input(graph, "index", TN_DTYPE_I32, 1, (int64_t[]){ 1 });
+        rig_finish(graph, tn_graph_get_rows(graph, rows, index));
+        tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1,
+                                          (const char *[]){ "a", "b", "cpu0", NULL });
+        const int32_t indices[] = { 1, 99, 2 };
+        rig_fill(table, 16, 1);
+        for (int i = 0; i < 3; i++) {
+            const tn_feed feeds[] = { { rows, table, sizeof table },
+                                      { index, &indices[i], sizeof indices[i] } };
+            tn_error err = { 0 };
+            tn_status status = tn_session_run(session, 0, feeds, 2, &err);
+            if (status != (i == 1 ? TN_E_DATA : TN_OK))
+                fail_msg("run %d: %s", i, err.text);
+        }
+        rig_read(session, 0, graph, "out", got, sizeof got);
+        assert_memory_equal(got, table + 8, sizeof got);
+        tn_session_destroy(session);
+        tn_graph_destroy(graph);
+        tn_runtime_destroy(runtime);
+    }
+}
+
 static void without_failover_the_first_failure_is_the_answer(void **state)
 {
     (void)state;
@@ -676,6 +712,7 @@ int main(void)
         cmocka_unit_test(a_device_with_too_little_memory_gets_less),
         cmocka_unit_test(a_device_that_the_others_need_gets_another_try),
         cmocka_unit_test(a_session_without_a_device_that_could_go_on_refuses_all),
+        cmocka_unit_test(a_wrong_index_stays_the_answer_when_a_device_is_lost),
         cmocka_unit_test(without_failover_the_first_failure_is_the_answer),
         cmocka_unit_test(a_full_journal_begins_anew_with_the_states_as_they_are),
         cmocka_unit_test(outputs_from_before_a_reset_are_lost_with_their_device),

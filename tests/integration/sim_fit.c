@@ -469,6 +469,78 @@ static void out_of_memory_while_loading_less_is_placed_there(void **state)
 
 // -------------------------------------------------------------------------------------------- cost
 
+// Two layers that touch one state: their wishes may contradict each other, and are then none.
+static tn_graph *make_layers_of_one_state(void)
+{
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 2, WIDTH, 1, 1);
+    tn_value kept = tn_graph_state(graph, "kept", TN_DTYPE_F32, 2, (int64_t[]){ WIDTH, WIDTH });
+    tn_value row = tn_graph_input(graph, "row", TN_DTYPE_I32, 1, (int64_t[]){ 1 });
+    for (uint32_t layer = 0; layer < 2; layer++) {
+        tn_value weight = tn_graph_weight(graph, layer ? "w1" : "w0", TN_DTYPE_F32, 2,
+                                          (int64_t[]){ WIDTH, WIDTH }, weights[layer],
+                                          WEIGHT_BYTES);
+        tn_graph_mark(graph, layer, TN_NO_PART);
+        x = tn_graph_matmul(graph, x, weight);
+        kept = layer ? kept : tn_graph_set_rows(graph, kept, x, row);
+        x = tn_graph_add(graph, x, tn_graph_get_rows(graph, kept, row));
+    }
+    rig_finish(graph, x);
+    return graph;
+}
+
+static void layers_of_one_state_stay_together(void **state)
+{
+    (void)state;
+    tn_graph *graph = make_layers_of_one_state();
+    for (uint32_t mode = TN_SPLIT_NONE; mode <= TN_SPLIT_LAYER; mode++)
+        for (uint32_t layers = 0; layers <= 3; layers++) {
+            tn_runtime *runtime = rig_simulated("[{\"name\":\"a\"},{\"name\":\"b\"}]", NULL);
+            tn_placement asked = { .size = sizeof asked,
+                                   .split_mode = mode,
+                                   .layer_rule = TN_LAYERS_COUNT,
+                                   .gpu_layers = layers };
+            tn_session *session = need(runtime, &graph, 1, a_b_and_cpu, &asked);
+            compare(runtime, session, &graph, (int64_t[]){ 1 }, 1);
+            tn_session_destroy(session);
+            tn_runtime_destroy(runtime);
+        }
+    tn_graph_destroy(graph);
+}
+
+// However little a device has: the others do without it where nothing fits there.
+static void any_little_memory_is_no_reason_to_refuse(void **state)
+{
+    (void)state;
+    tn_graph *graph = make_layers_of_one_state();
+    for (unsigned bytes = 500; bytes < 80000; bytes += 2500) {
+        char devices[120];
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"memory_bytes\":%u},{\"name\":\"b\",\"memory_bytes\":%u}]",
+                 bytes, bytes / 2);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *session = need(runtime, &graph, 1, a_b_and_cpu, NULL);
+        compare(runtime, session, &graph, (int64_t[]){ 1 }, 1);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+    }
+    tn_graph_destroy(graph);
+}
+
+static void a_state_that_nothing_touches_is_where_there_is_room(void **state)
+{
+    (void)state;
+    tn_graph *graph = rig_graph();
+    tn_graph_state(graph, "unused", TN_DTYPE_F32, 1, (int64_t[]){ 10000 });
+    rig_finish(graph, rig_op(graph, TNP_OP_TANH, rig_input(graph, "x", 2, WIDTH, 1, 1)));
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"memory_bytes\":4000}]", NULL);
+    tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
+    assert_int_equal(memory_of(session, 1).state_bytes, 40000);
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
 static double cost_of(tn_runtime *runtime, tn_graph *graph, const tn_placement *placement)
 {
     tn_session *session = need(runtime, &graph, 1, a_and_cpu, placement);
@@ -619,6 +691,9 @@ int main(void)
         cmocka_unit_test(out_of_memory_while_loading_less_is_placed_there),
         cmocka_unit_test(a_slow_link_decides_by_its_cost),
         cmocka_unit_test(cheap_ops_between_stay_where_they_need_no_round_trip),
+        cmocka_unit_test(layers_of_one_state_stay_together),
+        cmocka_unit_test(any_little_memory_is_no_reason_to_refuse),
+        cmocka_unit_test(a_state_that_nothing_touches_is_where_there_is_room),
         cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
