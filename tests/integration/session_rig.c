@@ -1,6 +1,7 @@
 #include "session_rig.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +16,16 @@ static char told_text[65536];
 static char explained[16384];
 static char planned[16384];
 
-static void keep_line(void *context, int32_t level, const char *text)
+static void keep_line(void *context, int32_t level, const char *text)   // on any thread
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     bool is_bad = level <= TN_LOG_WARNING;
     char *to = is_bad ? log_text : told_text;
-    size_t room = is_bad ? sizeof log_text : sizeof told_text, used = strlen(to);
     (void)context;
+    pthread_mutex_lock(&lock);
+    size_t room = is_bad ? sizeof log_text : sizeof told_text, used = strlen(to);
     snprintf(to + used, room - used, "%s\n", text);
+    pthread_mutex_unlock(&lock);
 }
 
 const char *rig_log(void)
