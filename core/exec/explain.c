@@ -7,11 +7,6 @@
 
 enum { MAX_REASONS = 8 };   // shown of one device
 
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 // offers NULL: there was no memory to find out why.
 static void say_segment(const tn_session *session, const tni_compiled *compiled,
                         const tni_offers *offers, uint32_t index, const tn_sink *sink)
@@ -73,8 +68,8 @@ static void say_device(const tn_session *session, const tni_schedule *schedule, 
     for (uint32_t n = 0; n < schedule->graph->node_count; n++)
         nodes += schedule->places[n] == place;
     tni_say(sink, "  %s: %u claim%s, %.3f ms together; gets %u node%s\n",
-            session->lanes[place].device->name, claims, plural(claims), offered_ns / 1e6, nodes,
-            plural(nodes));
+            session->lanes[place].device->name, claims, tni_plural(claims), offered_ns / 1e6, nodes,
+            tni_plural(nodes));
     say_refusals(schedule, place, sink);
 }
 
@@ -112,7 +107,7 @@ static void say_decomposed_like(const tn_session *session, const tni_schedule *s
         steps += made->nodes[m].origin == first;
     const char *op = tni_op_find(given->nodes[first].op)->name;
     tni_say(sink, "  decomposed %u %s, '%s' into %u node%s: ", alike, op, given->nodes[first].name,
-            steps, plural(steps));
+            steps, tni_plural(steps));
     if (why)
         tni_say(sink, "%s refused it: %s\n", session->lanes[why->place].device->name, why->reason);
     else
@@ -140,9 +135,9 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
             break;
         }
     tni_say(sink, ": %u node%s, %u segment%s, %u %s, %.3f ms by the cost model", graph->node_count,
-            plural(graph->node_count), schedule->segment_count, plural(schedule->segment_count),
-            schedule->transfer_count, schedule->transfer_count == 1 ? "copy" : "copies",
-            schedule->cost_ns / 1e6);
+            tni_plural(graph->node_count), schedule->segment_count,
+            tni_plural(schedule->segment_count), schedule->transfer_count,
+            schedule->transfer_count == 1 ? "copy" : "copies", schedule->cost_ns / 1e6);
     tni_say(sink, schedule->is_proven ? ", the least there is\n" : ", none is below %.3f ms\n",
             schedule->bound_ns / 1e6);
     say_decomposed(session, schedule, sink);
@@ -171,7 +166,7 @@ static void say_memory(const tn_session *session, uint32_t place, const tn_sink 
             "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
             "), %u state%s of %" PRIu64 " bytes%s\n",
             lane->device->name, lane->arena_bytes, lane->plan.bound_bytes,
-            lane->plan.unshared_bytes, states, plural(states), state_bytes,
+            lane->plan.unshared_bytes, states, tni_plural(states), state_bytes,
             states > 1 ? " together" : "");
 }
 

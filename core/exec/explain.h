@@ -21,4 +21,10 @@ double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer);
 void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
                        const tni_offers *offers, uint32_t segment, char *text, size_t room);
 
+// What follows a noun of which there are so many.
+static inline const char *tni_plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 #endif

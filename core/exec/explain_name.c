@@ -31,11 +31,6 @@ static const char *op_name(const telling *t, uint32_t node)
     return tni_op_find(t->graph->nodes[node].op)->name;
 }
 
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 // "'a', 'b' and 3 more": one more name; the last call has is_last.
 static void say_listed(const tn_sink *sink, uint32_t index, const char *name)
 {
@@ -303,7 +298,7 @@ static void say_boundaries_of_op(const telling *t, uint32_t op)
     }
     if (begins || ends)
         tni_say(t->sink, "  %u segment%s begin%s because it is refused, %u end%s with it\n", begins,
-                plural(begins), begins == 1 ? "s" : "", ends, ends == 1 ? "s" : "");
+                tni_plural(begins), begins == 1 ? "s" : "", ends, ends == 1 ? "s" : "");
 }
 
 static void say_op(const telling *t, uint32_t op)
@@ -317,7 +312,8 @@ static void say_op(const telling *t, uint32_t op)
             given++;
             decomposed += is_decomposed(t, n);
         }
-    tni_say(t->sink, "op %s: %u node%s", t->name, count + decomposed, plural(count + decomposed));
+    tni_say(t->sink, "op %s: %u node%s", t->name, count + decomposed,
+            tni_plural(count + decomposed));
     if (decomposed)
         tni_say(t->sink, ", %u of them decomposed", decomposed);
     for (uint32_t place = 0; place < t->session->lane_count; place++) {
@@ -350,8 +346,8 @@ static void say_device(const telling *t, uint32_t place)
     for (uint32_t u = 0; u < s->unit_count; u++)
         cost_ns += s->units[u]->place == place ? s->units[u]->cost_ns : 0;
     tni_say(t->sink, "device %s: %s, %u claim%s, gets %u of %u nodes in %u segment%s, %s\n",
-            lane->device->name, lane->device->info.name, claims, plural(claims), nodes,
-            t->graph->node_count, segments, plural(segments),
+            lane->device->name, lane->device->info.name, claims, tni_plural(claims), nodes,
+            t->graph->node_count, segments, tni_plural(segments),
             tni_time_text(cost_ns, time, sizeof time));
     tni_say(t->sink,
             lane->device->measured.is_there ? "  its claims count %.3f times, as measured\n"

@@ -59,17 +59,6 @@ typedef struct making {
 
 // ------------------------------------------------------------------------------------------- links
 
-static uint32_t ask_flags(const tni_lane *from, const tni_lane *to)
-{
-    tnp_link link = { .size = sizeof link };
-    tnp_error ignored = tni_plugin_error();
-    bool is_one_plugin = from->table == to->table && from->device->instance == to->device->instance;
-    if (!is_one_plugin || !from->table->link ||
-        from->table->link(from->opened, to->opened, &link, &ignored) != TNP_OK)
-        return 0;
-    return link.flags;
-}
-
 static bool find_links(tn_session *session)
 {
     uint32_t count = session->lane_count;
@@ -77,9 +66,12 @@ static bool find_links(tn_session *session)
         return true;
     session->links = tni_arena_take_array(&session->arena, (size_t)count * count,
                                           sizeof *session->links);
-    for (uint32_t i = 0; session->links && i < count * count; i++)
-        if (i / count != i % count)
-            session->links[i] = ask_flags(&session->lanes[i / count], &session->lanes[i % count]);
+    for (uint32_t i = 0; session->links && i < count * count; i++) {
+        const tn_device *from = session->devices[i / count], *to = session->devices[i % count];
+        tnp_link link;
+        if (from != to && tni_device_is_beside(from, to) && tni_device_link(from, to, &link))
+            session->links[i] = link.flags;
+    }
     return session->links;
 }
 

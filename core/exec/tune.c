@@ -88,15 +88,11 @@ static tn_device *device_of(const tuning *t, uint32_t place)
     return place == TN_TUNE_HOST ? NULL : t->devices[place];
 }
 
-// What the plugin says of a link; whose device: the one that is there, or both.
+// What the plugin says of a link.
 static tnp_link ask(const tuning *t, uint32_t from, uint32_t to)
 {
-    tnp_link link = { .size = sizeof link };
-    tnp_error ignored = tni_plugin_error();
-    tn_device *a = device_of(t, from), *b = device_of(t, to), *whose = a ? a : b;
-    if (!whose->table->link ||
-        whose->table->link(a ? a->opened : NULL, b ? b->opened : NULL, &link, &ignored) != TNP_OK)
-        return (tnp_link){ .size = sizeof link };
+    tnp_link link;
+    (void)tni_device_link(device_of(t, from), device_of(t, to), &link);   // else it is zero
     return link;
 }
 
@@ -148,7 +144,7 @@ static tn_status measure_links(tuning *t, uint32_t d, tn_error *err)
     memcpy(m->peers, t->devices[d]->measured.peers, sizeof m->peers);
     for (uint32_t other = 0; other < t->count && status == TN_OK; other++) {
         tn_device *a = t->devices[d], *b = t->devices[other];
-        if (other == d || a->table != b->table || a->instance != b->instance)
+        if (other == d || !tni_device_is_beside(a, b))
             continue;
         tnp_link link = ask(t, d, other);
         tni_peer_figures *peer = link.flags & TNP_LINK_COPY ? peer_of(m, b->key) : NULL;

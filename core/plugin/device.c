@@ -70,6 +70,24 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
     return limit && value > limit ? limit : value;
 }
 
+bool tni_device_is_beside(const tn_device *a, const tn_device *b)
+{
+    return a->table == b->table && a->instance == b->instance;
+}
+
+bool tni_device_link(const tn_device *from, const tn_device *to, tnp_link *out_link)
+{
+    const tn_device *whose = from ? from : to;
+    tnp_error ignored = tni_plugin_error();
+    *out_link = (tnp_link){ .size = sizeof *out_link };
+    if (whose->table->link && whose->opened &&
+        whose->table->link(from ? from->opened : NULL, to ? to->opened : NULL, out_link,
+                           &ignored) == TNP_OK)
+        return true;
+    *out_link = (tnp_link){ .size = sizeof *out_link };
+    return false;
+}
+
 tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory_info *out_info,
                             tn_error *err)
 {

@@ -53,6 +53,12 @@ const tni_link_figures *tni_measured_peer(const tn_device *from, const tn_device
 TN_NODISCARD tn_status tni_device_memory(const tn_device *device, uint32_t memory,
                                          tnp_memory_info *out_info, tn_error *err);
 
+// Whether two devices are of one instance of a plugin, which may know links between them. [any]
+bool tni_device_is_beside(const tn_device *a, const tn_device *b);
+// What a plugin says of a link of opened devices; NULL in place of one is the host. Two devices are
+// beside each other. false: it says nothing, and out_link is zero but for its size. [any]
+bool tni_device_link(const tn_device *from, const tn_device *to, tnp_link *out_link);
+
 // Lent; they live as long as the runtime. [any]
 const tn_allocator *tni_runtime_allocator(const tn_runtime *runtime);
 const tni_log *tni_runtime_log(const tn_runtime *runtime);

@@ -33,16 +33,10 @@ bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out)
     return true;
 }
 
-// What a plugin says of a link of its own; NULL is the host. Whether it says anything.
-static bool ask_link(const tn_device *whose, const tn_device *from, const tn_device *to,
-                     tnp_link *out)
+// Whether a plugin tells how fast a link is; NULL is the host.
+static bool ask_link(const tn_device *from, const tn_device *to, tnp_link *out)
 {
-    *out = (tnp_link){ .size = sizeof *out };
-    tnp_error ignored = tni_plugin_error();
-    return whose->table->link && whose->opened &&
-           whose->table->link(from ? from->opened : NULL, to ? to->opened : NULL, out, &ignored) ==
-               TNP_OK &&
-           out->bytes_per_s;
+    return tni_device_link(from, to, out) && out->bytes_per_s;
 }
 
 typedef struct half {
@@ -64,14 +58,12 @@ static half find_half(const tni_link_figures *measured, bool is_told, const tnp_
 static void find_link(const tn_device *from, const tn_device *to, tni_links *out, size_t at)
 {
     tnp_link direct, up, down;
-    bool is_one_plugin = from->table == to->table && from->instance == to->instance;
     half whole;
-    if (is_one_plugin && from->opened && to->opened && ask_link(from, from, to, &direct) &&
+    if (tni_device_is_beside(from, to) && to->opened && ask_link(from, to, &direct) &&
         (direct.flags & TNP_LINK_COPY)) {
         whole = find_half(tni_measured_peer(from, to), true, &direct);
     } else {
-        bool is_up_told = ask_link(from, from, NULL, &up),
-             is_down_told = ask_link(to, NULL, to, &down);
+        bool is_up_told = ask_link(from, NULL, &up), is_down_told = ask_link(NULL, to, &down);
         half first = find_half(&from->measured.up, is_up_told, &up);
         half second = find_half(&to->measured.down, is_down_told, &down);
         whole = (half){ first.latency_ns + second.latency_ns,

@@ -40,12 +40,32 @@ static tn_value build_constant(tlm_builder *b, const char *name, const float *nu
                            sizeof *number);
 }
 
+typedef tn_value (*build_part)(tlm_builder *b, tn_value x, uint32_t part, tlm_range ids);
+
+// What each part that has ids makes of x, joined by op, as a node of `layer`.
+static tn_value build_parts(tlm_builder *b, tnp_op op, uint32_t layer, tn_value x, build_part build)
+{
+    tn_value made[TLM_MOST_PARTS];
+    uint32_t count = 0;
+    tlm_cut cut = cut_vocabulary(b);
+    for (uint32_t p = 0; p < cut.parts; p++) {
+        tlm_range ids = tlm_cut_range(&cut, p);
+        if (ids.count == 0)
+            continue;
+        tlm_build_mark(b, layer_behind(b), p);
+        made[count++] = build(b, x, p, ids);
+    }
+    tlm_build_mark(b, layer, TN_NO_PART);
+    return tlm_build_join(b, op, made, count);
+}
+
 // The rows of the tokens whose ids a part has, and zeros for the others: {E, T}. Each looks up the
-// nearest id that the part has, and what is not its own is multiplied by 0. token: F32 {T}.
-static tn_value look_up_part(tlm_builder *b, tn_value token, uint32_t part, tlm_range ids)
+// nearest id that the part has, and what is not its own is multiplied by 0. tokens: I32 {T}.
+static tn_value look_up_part(tlm_builder *b, tn_value tokens, uint32_t part, tlm_range ids)
 {
     static const float one = 1;
     tn_graph *graph = b->graph;
+    tn_value token = tn_graph_convert(graph, tokens, TN_DTYPE_F32);
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "token_embd.part%" PRIu32, part);
     tnp_clamp_attr range = { .size = sizeof range, .max = (float)(ids.count - 1) },
@@ -77,19 +97,7 @@ static tn_value look_up(tlm_builder *b)
         tn_value inputs[] = { table, b->tokens };
         return tn_graph_op(b->graph, TNP_OP_GET_ROWS, "token_embd", inputs, 2, NULL);
     }
-    tn_value made[TLM_MOST_PARTS];
-    uint32_t count = 0;
-    tlm_cut cut = cut_vocabulary(b);
-    for (uint32_t p = 0; p < cut.parts; p++) {
-        tlm_range ids = tlm_cut_range(&cut, p);
-        if (ids.count == 0)
-            continue;
-        tlm_build_mark(b, layer_behind(b), p);
-        tn_value token = tn_graph_convert(b->graph, b->tokens, TN_DTYPE_F32);
-        made[count++] = look_up_part(b, token, p, ids);
-    }
-    tlm_build_mark(b, TN_NO_LAYER, TN_NO_PART);
-    return tlm_build_join(b, TNP_OP_ADD, made, count);
+    return build_parts(b, TNP_OP_ADD, TN_NO_LAYER, b->tokens, look_up_part);
 }
 
 tn_value tlm_build_embedding(tlm_builder *b)
@@ -120,16 +128,5 @@ tn_value tlm_build_logits(tlm_builder *b, tn_value x)
     x = tlm_build_rms_norm(b, x, TLM_OUTPUT_NORM, 0);
     if (!is_divided(b))
         return build_rows(b, x, 0, (tlm_range){ 0, b->variant->hparams->vocabulary });
-    tn_value made[TLM_MOST_PARTS];
-    uint32_t count = 0;
-    tlm_cut cut = cut_vocabulary(b);
-    for (uint32_t p = 0; p < cut.parts; p++) {
-        tlm_range ids = tlm_cut_range(&cut, p);
-        if (ids.count == 0)
-            continue;
-        tlm_build_mark(b, layer_behind(b), p);
-        made[count++] = build_rows(b, x, p, ids);
-    }
-    tlm_build_mark(b, layer_behind(b), TN_NO_PART);
-    return tlm_build_join(b, TNP_OP_CONCAT, made, count);
+    return build_parts(b, TNP_OP_CONCAT, layer_behind(b), x, build_rows);
 }
