@@ -80,7 +80,10 @@ static bool run_with(const char *on, const char *fault)
 {
     char devices[400];
     describe(devices, sizeof devices, on, fault);
-    tn_runtime *runtime = rig_simulated(devices, NULL);
+    // As people run models, which is faster as well.
+    static const char *const settings[] = { "plugin.cpu.activations=q8",
+                                            "plugin.sim.activations=q8", NULL };
+    tn_runtime *runtime = rig_simulated(devices, settings);
     tlm_context_options options = { .size = sizeof options,
                                     .context_tokens = CONTEXT,
                                     .batch_tokens = 32 };
