@@ -70,10 +70,12 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 
-// acc[t * 8 + r] += row r of the panel times activation t, for t < tokens; x is q8, x_stride bytes
-// from token to token. Blocks are added in order, whatever the number of tokens.
-typedef void cpu_matmul_q8_kernel(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                                  int64_t x_stride, float *acc);
+// acc[t * acc_stride + r] = itself (or 0, where `from_0`) + row r of `panels` panels of 8 rows, which follow one another, times
+// activation t, for t < tokens; x is q8, x_stride bytes from token to token. Blocks are added in
+// order, whatever the number of tokens or panels.
+typedef void cpu_matmul_q8_kernel(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                                  const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                                  int from_0);
 
 // acc[r] += row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row:
 // what pack and matmul give for one token, bit for bit, without the panel between. Blocks of 32, as

@@ -12,6 +12,7 @@
 #include "panel_avx2.h"
 
 #define GROUPS (CPU_BLOCK / 4)
+#define PANELS 2
 #define TOKENS 4
 
 enum { STEPS_OF_4_BITS = 8, STEPS_OF_5_BITS = 4 };
@@ -78,57 +79,90 @@ multiply_block(int steps, __m256 acc, const affine *w, const cpu_block_q8 *x)
     return add_block(acc, total, w->d, w->m, x);
 }
 
-// A panel with 1 or TOKENS tokens.
+// The panels of a tile with its tokens: 1 or PANELS, 1 or TOKENS. An activation that was loaded
+// meets all panels.
 static inline __attribute__((always_inline)) void
-multiply_tile(int steps, int tokens, int64_t blocks, const cpu_panel_q4_1 *w, const char *x,
-              int64_t x_stride, float *acc)
+multiply_tile(int steps, int panels, int tokens, int64_t blocks, const cpu_panel_q4_1 *w,
+              const char *x, int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
 {
-    __m256 sum[TOKENS];
+    __m256 sum[TOKENS][PANELS];
 
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        sum[t] = _mm256_loadu_ps(acc + t * CPU_PANEL_ROWS);
-    for (int64_t b = 0; b < blocks; b++, w++, x += sizeof(cpu_block_q8)) {
-        __m256i pairs[TOKENS], total[TOKENS];
-        __m256 d = _mm256_loadu_ps(w->d), m = _mm256_loadu_ps(w->m);
+#pragma GCC unroll 2
+        for (int p = 0; p < panels; p++)
+            sum[t][p] = from_0 ? _mm256_setzero_ps()
+                               : _mm256_loadu_ps(acc + t * acc_stride + p * CPU_PANEL_ROWS);
+    for (const cpu_panel_q4_1 *end = w + blocks; w < end; w++, x += sizeof(cpu_block_q8)) {
+        __m256i pairs[TOKENS][PANELS], total[TOKENS][PANELS];
 
 #pragma GCC unroll 8
         for (int g = 0; g < GROUPS; g++) {
-            __m256i q = _mm256_loadu_si256((const __m256i *)(const void *)w->q[g]);
+            __m256i q[PANELS];
 
+#pragma GCC unroll 2
+            for (int p = 0; p < panels; p++)
+                q[p] = _mm256_loadu_si256((const __m256i *)(const void *)w[p * blocks].q[g]);
 #pragma GCC unroll 4
             for (int t = 0; t < tokens; t++) {
                 const cpu_block_q8 *block = (const void *)(x + t * x_stride);
                 __m256i q_x = _mm256_set1_epi32(load_i32((const char *)block->q + 4 * g));
-                __m256i product = _mm256_maddubs_epi16(q, q_x);
 
-                pairs[t] = g % steps ? _mm256_add_epi16(pairs[t], product) : product;
-                if (g == steps - 1)
-                    total[t] = widen(pairs[t]);
-                else if (g % steps == steps - 1)
-                    total[t] = _mm256_add_epi32(total[t], widen(pairs[t]));
+#pragma GCC unroll 2
+                for (int p = 0; p < panels; p++) {
+                    __m256i product = _mm256_maddubs_epi16(q[p], q_x);
+
+                    pairs[t][p] = g % steps ? _mm256_add_epi16(pairs[t][p], product) : product;
+                    in_this_order(&pairs[t][p]);
+                    if (g == steps - 1)
+                        total[t][p] = widen(pairs[t][p]);
+                    else if (g % steps == steps - 1)
+                        total[t][p] = _mm256_add_epi32(total[t][p], widen(pairs[t][p]));
+                }
             }
         }
 #pragma GCC unroll 4
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_block(sum[t], total[t], d, m, (const void *)(x + t * x_stride));
+#pragma GCC unroll 2
+            for (int p = 0; p < panels; p++) {
+                __m256 d = _mm256_loadu_ps(w[p * blocks].d), m = _mm256_loadu_ps(w[p * blocks].m);
+
+                sum[t][p] = add_block(sum[t][p], total[t][p], d, m,
+                                      (const void *)(x + t * x_stride));
+            }
     }
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        _mm256_storeu_ps(acc + t * CPU_PANEL_ROWS, sum[t]);
+#pragma GCC unroll 2
+        for (int p = 0; p < panels; p++)
+            _mm256_storeu_ps(acc + t * acc_stride + p * CPU_PANEL_ROWS, sum[t][p]);
 }
 
-static inline __attribute__((always_inline)) void multiply_panel(int steps, int64_t tokens,
-                                                                 int64_t blocks, const void *panel,
-                                                                 const char *x, int64_t x_stride,
-                                                                 float *acc)
+static inline __attribute__((always_inline)) void
+multiply_tokens(int steps, int panels, int64_t tokens, int64_t blocks, const cpu_panel_q4_1 *w,
+                const char *x, int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
 {
     int64_t t = 0;
 
-    for (; t + TOKENS <= tokens; t += TOKENS, x += TOKENS * x_stride)
-        multiply_tile(steps, TOKENS, blocks, panel, x, x_stride, acc + t * CPU_PANEL_ROWS);
-    for (; t < tokens; t++, x += x_stride)
-        multiply_tile(steps, 1, blocks, panel, x, x_stride, acc + t * CPU_PANEL_ROWS);
+    for (; t + TOKENS <= tokens; t += TOKENS, x += TOKENS * x_stride, acc += TOKENS * acc_stride)
+        multiply_tile(steps, panels, TOKENS, blocks, w, x, x_stride, acc, acc_stride, from_0);
+    for (; t < tokens; t++, x += x_stride, acc += acc_stride)
+        multiply_tile(steps, panels, 1, blocks, w, x, x_stride, acc, acc_stride, from_0);
+}
+
+static inline __attribute__((always_inline)) void
+multiply_panels(int steps, int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                const char *x, int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
+{
+    const cpu_panel_q4_1 *w = panel;
+    int64_t p = 0;
+
+    for (; p + PANELS <= panels; p += PANELS)
+        multiply_tokens(steps, PANELS, tokens, blocks, w + p * blocks, x, x_stride,
+                        acc + p * CPU_PANEL_ROWS, acc_stride, from_0);
+    for (; p < panels; p++)
+        multiply_tokens(steps, 1, tokens, blocks, w + p * blocks, x, x_stride,
+                        acc + p * CPU_PANEL_ROWS, acc_stride, from_0);
 }
 
 #endif

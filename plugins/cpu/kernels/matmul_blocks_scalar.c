@@ -117,18 +117,25 @@ void cpu_pack_q6_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
         }
 }
 
-void cpu_matmul_q5_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                               int64_t x_stride, float *acc)
+void cpu_matmul_q5_1_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                               const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                               int from_0)
 {
-    cpu_matmul_q4_1_q8_scalar(tokens, blocks, panel, x, x_stride, acc);
+    cpu_matmul_q4_1_q8_scalar(panels, tokens, blocks, panel, x, x_stride, acc, acc_stride, from_0);
 }
 
-void cpu_matmul_q6_k_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                               int64_t x_stride, float *acc)
+void cpu_matmul_q6_k_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                               const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                               int from_0)
 {
-    for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
+    for (int64_t n = 0; n < panels * tokens; n++) {
+        int64_t p = n / tokens, t = n % tokens;
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
-        const cpu_panel_q6_k *w = panel;
+        const cpu_panel_q6_k *w = (const cpu_panel_q6_k *)panel + p * blocks;
+        float *to = acc + t * acc_stride + p * CPU_PANEL_ROWS;
+
+        if (from_0)
+            memset(to, 0, CPU_PANEL_ROWS * sizeof *to);
 
         for (int64_t b = 0; b < blocks; b++, block++, w++)
             for (int r = 0; r < CPU_PANEL_ROWS; r++) {
@@ -136,7 +143,7 @@ void cpu_matmul_q6_k_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
 
                 for (int i = 0; i < CPU_BLOCK; i++)
                     sum += w->scale[i / 16][r][0] * w->q[i / 4][r][i % 4] * block->q[i];
-                acc[r] += w->d[r] * block->d * (float)sum;
+                to[r] += w->d[r] * block->d * (float)sum;
             }
     }
 }

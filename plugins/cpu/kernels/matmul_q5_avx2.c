@@ -81,10 +81,12 @@ void cpu_pack_q5_1_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
     }
 }
 
-void cpu_matmul_q5_1_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                             int64_t x_stride, float *acc)
+void cpu_matmul_q5_1_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                             const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                             int from_0)
 {
-    multiply_panel(STEPS_OF_5_BITS, tokens, blocks, panel, x, x_stride, acc);
+    multiply_panels(STEPS_OF_5_BITS, panels, tokens, blocks, panel, x, x_stride, acc, acc_stride,
+                    from_0);
 }
 
 void cpu_matvec_q5_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,

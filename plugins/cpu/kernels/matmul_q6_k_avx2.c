@@ -16,6 +16,7 @@
 
 #define GROUPS (CPU_BLOCK / 4)
 #define TOKENS 4
+#define PIECE  16   // blocks
 #define SCALES 192
 #define D      208
 
@@ -131,28 +132,36 @@ static inline __m256 add_part(__m256 acc, __m256i total, __m256 d, const cpu_blo
     return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), _mm256_cvtepi32_ps(total), acc);
 }
 
+// Activations of a few blocks, raised by 128.
+typedef uint8_t raised_x[TOKENS][PIECE * CPU_BLOCK];
+
+static inline __attribute__((always_inline)) void raise_x(int tokens, int64_t blocks, const char *x,
+                                                          int64_t x_stride, raised_x to)
+{
+    for (int t = 0; t < tokens; t++, x += x_stride)
+        for (int64_t b = 0; b < blocks; b++)
+            store_vector(to[t] + b * CPU_BLOCK,
+                         _mm256_xor_si256(as_vector(((const cpu_block_q8 *)(const void *)x)[b].q),
+                                          _mm256_set1_epi8((char)0x80)));
+}
+
 static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks,
                                                        const cpu_panel_q6_k *w, const char *x,
-                                                       int64_t x_stride, float *acc)
+                                                       int64_t x_stride, raised_x raised,
+                                                       float *acc, int64_t acc_stride, int from_0)
 {
     __m256 sum[TOKENS];
 
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        sum[t] = _mm256_loadu_ps(acc + t * CPU_PANEL_ROWS);
+        sum[t] = from_0 ? _mm256_setzero_ps() : _mm256_loadu_ps(acc + t * acc_stride);
     for (int64_t b = 0; b < blocks; b++, w++, x += sizeof(cpu_block_q8)) {
-        uint8_t raised[TOKENS][CPU_BLOCK];
         __m256i total[TOKENS];
         __m256 d = _mm256_loadu_ps(w->d);
 
 #pragma GCC unroll 4
-        for (int t = 0; t < tokens; t++) {
-            const cpu_block_q8 *block = (const void *)(x + t * x_stride);
-
+        for (int t = 0; t < tokens; t++)
             total[t] = as_vector(w->offset);
-            store_vector(raised[t],
-                         _mm256_xor_si256(as_vector(block->q), _mm256_set1_epi8((char)0x80)));
-        }
 #pragma GCC unroll 4
         for (int g = 0; g < GROUPS; g += 2) {
             __m256i q[2] = { as_vector(w->q[g]), as_vector(w->q[g + 1]) };
@@ -160,12 +169,13 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
 
 #pragma GCC unroll 4
             for (int t = 0; t < tokens; t++) {
-                const char *q_x = (const char *)raised[t] + 4 * g;
+                const char *q_x = (const char *)raised[t] + b * CPU_BLOCK + 4 * g;
                 __m256i pairs = _mm256_add_epi16(
                     _mm256_maddubs_epi16(_mm256_set1_epi32(load_i32(q_x)), q[0]),
                     _mm256_maddubs_epi16(_mm256_set1_epi32(load_i32(q_x + 4)), q[1]));
 
                 total[t] = _mm256_add_epi32(total[t], _mm256_madd_epi16(pairs, scale));
+                in_this_order(&total[t]);
             }
         }
 #pragma GCC unroll 4
@@ -174,19 +184,40 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
     }
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        _mm256_storeu_ps(acc + t * CPU_PANEL_ROWS, sum[t]);
+        _mm256_storeu_ps(acc + t * acc_stride, sum[t]);
 }
 
-void cpu_matmul_q6_k_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                             int64_t x_stride, float *acc)
+// All panels with 1 or TOKENS tokens, PIECE blocks at a time.
+static inline __attribute__((always_inline)) void
+multiply_tokens(int tokens, int64_t panels, int64_t blocks, const cpu_panel_q6_k *w, const char *x,
+                int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
+{
+    raised_x raised;
+    int64_t b = 0;
+
+    do {   // once for no blocks
+        int64_t count = blocks - b < PIECE ? blocks - b : PIECE;
+        const char *x_b = x + b * (int64_t)sizeof(cpu_block_q8);
+
+        raise_x(tokens, count, x_b, x_stride, raised);
+        for (int64_t p = 0; p < panels; p++)
+            tile(tokens, count, w + p * blocks + b, x_b, x_stride, raised, acc + p * CPU_PANEL_ROWS,
+                 acc_stride, from_0 && b == 0);
+        b += PIECE;
+    } while (b < blocks);
+}
+
+void cpu_matmul_q6_k_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                             const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                             int from_0)
 {
     const char *x_t = x;
     int64_t t = 0;
 
-    for (; t + TOKENS <= tokens; t += TOKENS, x_t += TOKENS * x_stride)
-        tile(TOKENS, blocks, panel, x_t, x_stride, acc + t * CPU_PANEL_ROWS);
-    for (; t < tokens; t++, x_t += x_stride)
-        tile(1, blocks, panel, x_t, x_stride, acc + t * CPU_PANEL_ROWS);
+    for (; t + TOKENS <= tokens; t += TOKENS, x_t += TOKENS * x_stride, acc += TOKENS * acc_stride)
+        multiply_tokens(TOKENS, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
+    for (; t < tokens; t++, x_t += x_stride, acc += acc_stride)
+        multiply_tokens(1, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
 }
 
 // For 4 blocks of activations: the sum of elements 0 to 15 and that of 16 to 31 as the two 16-bit

@@ -11,6 +11,7 @@
 
 #define GROUPS (CPU_BLOCK / 2)
 #define TOKENS 4
+#define PIECE  16   // blocks
 
 void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
@@ -42,40 +43,50 @@ void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
     }
 }
 
+// Activations of a few blocks, widened.
+typedef int16_t wide_x[TOKENS][PIECE * CPU_BLOCK];
+
+static inline __attribute__((always_inline)) void widen_x(int tokens, int64_t blocks, const char *x,
+                                                          int64_t x_stride, wide_x to)
+{
+    for (int t = 0; t < tokens; t++, x += x_stride)
+        for (int64_t b = 0; b < blocks; b++) {
+            const int8_t *q = ((const cpu_block_q8 *)(const void *)x)[b].q;
+
+#pragma GCC unroll 2
+            for (int half = 0; half < CPU_BLOCK; half += 16)
+                _mm256_storeu_si256((__m256i *)(void *)(to[t] + b * CPU_BLOCK + half),
+                                    _mm256_cvtepi8_epi16(_mm_loadu_si128(
+                                        (const __m128i *)(const void *)(q + half))));
+        }
+}
+
 static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks,
                                                        const cpu_panel_q8_0 *w, const char *x,
-                                                       int64_t x_stride, float *acc)
+                                                       int64_t x_stride, wide_x q_x, float *acc,
+                                                       int64_t acc_stride, int from_0)
 {
     __m256 sum[TOKENS];
 
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        sum[t] = _mm256_loadu_ps(acc + t * CPU_PANEL_ROWS);
+        sum[t] = from_0 ? _mm256_setzero_ps() : _mm256_loadu_ps(acc + t * acc_stride);
     for (int64_t b = 0; b < blocks; b++, w++, x += sizeof(cpu_block_q8)) {
-        int16_t q_x[TOKENS][CPU_BLOCK];
         __m256i total[TOKENS];
         __m256 d = _mm256_loadu_ps(w->d);
 
-#pragma GCC unroll 4
-        for (int t = 0; t < tokens; t++) {
-            const cpu_block_q8 *block = (const void *)(x + t * x_stride);
-
-            total[t] = _mm256_setzero_si256();
-#pragma GCC unroll 2
-            for (int half = 0; half < 2; half++)
-                _mm256_storeu_si256((__m256i *)(void *)(q_x[t] + 16 * half),
-                                    _mm256_cvtepi8_epi16(_mm_loadu_si128(
-                                        (const __m128i *)(const void *)(block->q + 16 * half))));
-        }
 #pragma GCC unroll 16
         for (int g = 0; g < GROUPS; g++) {
             __m256i q = _mm256_loadu_si256((const __m256i *)(const void *)w->q[g]);
 
 #pragma GCC unroll 4
             for (int t = 0; t < tokens; t++) {
-                __m256i pair = _mm256_set1_epi32(load_i32((const char *)(q_x[t] + 2 * g)));
+                const int16_t *two = q_x[t] + b * CPU_BLOCK + 2 * g;
+                __m256i product = _mm256_madd_epi16(q,
+                                                    _mm256_set1_epi32(load_i32((const char *)two)));
 
-                total[t] = _mm256_add_epi32(total[t], _mm256_madd_epi16(q, pair));
+                total[t] = g ? _mm256_add_epi32(total[t], product) : product;
+                in_this_order(&total[t]);
             }
         }
 #pragma GCC unroll 4
@@ -88,19 +99,40 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
     }
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
-        _mm256_storeu_ps(acc + t * CPU_PANEL_ROWS, sum[t]);
+        _mm256_storeu_ps(acc + t * acc_stride, sum[t]);
 }
 
-void cpu_matmul_q8_0_q8_avx2(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                             int64_t x_stride, float *acc)
+// All panels with 1 or TOKENS tokens, PIECE blocks at a time.
+static inline __attribute__((always_inline)) void
+multiply_tokens(int tokens, int64_t panels, int64_t blocks, const cpu_panel_q8_0 *w, const char *x,
+                int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
+{
+    wide_x q_x;
+    int64_t b = 0;
+
+    do {   // once for no blocks
+        int64_t count = blocks - b < PIECE ? blocks - b : PIECE;
+        const char *x_b = x + b * (int64_t)sizeof(cpu_block_q8);
+
+        widen_x(tokens, count, x_b, x_stride, q_x);
+        for (int64_t p = 0; p < panels; p++)
+            tile(tokens, count, w + p * blocks + b, x_b, x_stride, q_x, acc + p * CPU_PANEL_ROWS,
+                 acc_stride, from_0 && b == 0);
+        b += PIECE;
+    } while (b < blocks);
+}
+
+void cpu_matmul_q8_0_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                             const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                             int from_0)
 {
     const char *x_t = x;
     int64_t t = 0;
 
-    for (; t + TOKENS <= tokens; t += TOKENS, x_t += TOKENS * x_stride)
-        tile(TOKENS, blocks, panel, x_t, x_stride, acc + t * CPU_PANEL_ROWS);
-    for (; t < tokens; t++, x_t += x_stride)
-        tile(1, blocks, panel, x_t, x_stride, acc + t * CPU_PANEL_ROWS);
+    for (; t + TOKENS <= tokens; t += TOKENS, x_t += TOKENS * x_stride, acc += TOKENS * acc_stride)
+        multiply_tokens(TOKENS, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
+    for (; t < tokens; t++, x_t += x_stride, acc += acc_stride)
+        multiply_tokens(1, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
 }
 
 // 16 bytes from row[r] + offset on, times 16 activations: the sum in lane r.

@@ -85,12 +85,18 @@ void cpu_pack_q8_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
         }
 }
 
-void cpu_matmul_q4_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                               int64_t x_stride, float *acc)
+void cpu_matmul_q4_1_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                               const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                               int from_0)
 {
-    for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
+    for (int64_t n = 0; n < panels * tokens; n++) {
+        int64_t p = n / tokens, t = n % tokens;
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
-        const cpu_panel_q4_1 *w = panel;
+        const cpu_panel_q4_1 *w = (const cpu_panel_q4_1 *)panel + p * blocks;
+        float *to = acc + t * acc_stride + p * CPU_PANEL_ROWS;
+
+        if (from_0)
+            memset(to, 0, CPU_PANEL_ROWS * sizeof *to);
 
         for (int64_t b = 0; b < blocks; b++, block++, w++)
             for (int r = 0; r < CPU_PANEL_ROWS; r++) {
@@ -98,18 +104,24 @@ void cpu_matmul_q4_1_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
 
                 for (int i = 0; i < CPU_BLOCK; i++)
                     sum += w->q[i / 4][r][i % 4] * block->q[i];
-                acc[r] += w->m[r] * block->sum;
-                acc[r] += w->d[r] * block->d * (float)sum;
+                to[r] += w->m[r] * block->sum;
+                to[r] += w->d[r] * block->d * (float)sum;
             }
     }
 }
 
-void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel, const void *x,
-                               int64_t x_stride, float *acc)
+void cpu_matmul_q8_0_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
+                               const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
+                               int from_0)
 {
-    for (int64_t t = 0; t < tokens; t++, acc += CPU_PANEL_ROWS) {
+    for (int64_t n = 0; n < panels * tokens; n++) {
+        int64_t p = n / tokens, t = n % tokens;
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
-        const cpu_panel_q8_0 *w = panel;
+        const cpu_panel_q8_0 *w = (const cpu_panel_q8_0 *)panel + p * blocks;
+        float *to = acc + t * acc_stride + p * CPU_PANEL_ROWS;
+
+        if (from_0)
+            memset(to, 0, CPU_PANEL_ROWS * sizeof *to);
 
         for (int64_t b = 0; b < blocks; b++, block++, w++)
             for (int r = 0; r < CPU_PANEL_ROWS; r++) {
@@ -117,7 +129,7 @@ void cpu_matmul_q8_0_q8_scalar(int64_t tokens, int64_t blocks, const void *panel
 
                 for (int i = 0; i < CPU_BLOCK; i++)
                     sum += w->q[i / 2][r][i % 2] * block->q[i];
-                acc[r] += w->d[r] * block->d * (float)sum;
+                to[r] += w->d[r] * block->d * (float)sum;
             }
     }
 }

@@ -22,7 +22,7 @@ static inline void matvec_by_panel(cpu_pack_kernel *pack, cpu_matmul_q8_kernel *
         int64_t count = blocks - b < CPU_K_PARTS ? blocks - b : CPU_K_PARTS;
 
         pack(rows, count, (const char *)w + b / w_blocks * w_bytes, stride, &panel);
-        multiply(1, count, &panel, (const cpu_block_q8 *)x + b, 0, acc);
+        multiply(1, 1, count, &panel, (const cpu_block_q8 *)x + b, 0, acc, CPU_PANEL_ROWS, 0);
     }
 }
 

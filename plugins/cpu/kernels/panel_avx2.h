@@ -51,6 +51,13 @@ ask_for_next_rows(const char *const row[CPU_PANEL_ROWS], int64_t offset, int64_t
             _MM_HINT_T0);
 }
 
+// Keeps the compiler from adding up what follows as a tree: that takes more registers than there
+// are (8 rows of Q4_1 times 4 tokens, EPYC 7003: 154 GOP/s as a tree, 222 in order).
+static inline __attribute__((always_inline)) void in_this_order(__m256i *sum)
+{
+    __asm__("" : "+x"(*sum));
+}
+
 static inline int load_i32(const char *at)
 {
     int value;

@@ -3,8 +3,8 @@
 // Two ways, chosen by the dtype of w:
 //   integer   block types with kernels of their own (integer_way_of), unless the user asked for
 //             F32 activations. Phase 0 rounds all activations to q8 (blocks.h) in scratch. Phase 1
-//             packs 8 rows of w at a time into a panel and multiplies it with every token; a single
-//             token meets the rows as they are.
+//             packs 16 rows of w at a time into two panels and multiplies them with every token; a
+//             single token meets the rows as they are, 8 at a time.
 //   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows
 //             of w at a time (F32 ones are used where they are, and F16 ones for few tokens) and
 //             multiplies them with every token.
@@ -13,15 +13,16 @@
 // is prepared by each worker for itself, on its stack. That takes a worker less time than a
 // barrier, and products that follow each other with no scratch in common need none between them.
 //
-// Workers take contiguous ranges of the rows of w, cut at 8. A result is one sum, in an order that
+// Workers take contiguous ranges of the rows of w, cut at 16 or 8. A result is one sum, in an order that
 // depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
 // its panel changes its bits.
 //
-// Tokens are taken TOKENS at a time, so that their activations stay in the second-level cache while
-// panel after panel goes over them; a panel itself fits the first level.
+// Tokens are taken so many at a time that their activations stay in the second-level cache while
+// panel after panel goes over them; the panels themselves fit the first level. Sums grow where the
+// result is, if its rows are whole there.
 //
 // Scratch:  | activations: B * M rows, q8 or F32 |
-//           then for each worker  | panel, or 8 decoded rows | sums: {8, TOKENS} |
+//           then for each worker  | panels, or 8 decoded rows | sums: {rows, tokens} |
 #include "ops.h"
 
 #include <string.h>
@@ -29,8 +30,11 @@
 #include "../kernels/blocks.h"
 
 #define ROWS          CPU_PANEL_ROWS
-#define TOKENS        128
-#define PANEL_BLOCKS  32      // along K, a multiple of 8: a panel of Q8_0 is 17 KiB, of Q4_1 10 KiB
+#define PANELS        2
+#define PANEL_BYTES   20480    // of both together
+#define X_BYTES       262144   // of activations taken together
+#define LEAST_TOKENS  32
+#define MOST_TOKENS   256
 #define OWN_ROW_BYTES 32768   // of a row of activations that a worker may prepare for itself
 #define FEW_TOKENS    6   // up to here F16 is decoded in the kernel, once for 3 tokens, not before
 
@@ -82,9 +86,12 @@ static integer_way integer_way_of(const cpu_job *job)
 typedef struct product {
     integer_way way;
     int64_t k, n, m, batches;
-    int64_t blocks;        // of 32 along k, the last one perhaps in part
-    int64_t x_row_bytes;   // of prepared activations; 0 = they are used where they are
-    int is_own_row;        // each worker prepares the one row for itself
+    int64_t blocks;         // of 32 along k, the last one perhaps in part
+    int64_t x_row_bytes;    // of prepared activations; 0 = they are used where they are
+    int is_own_row;         // each worker prepares the one row for itself
+    int64_t tokens;         // taken together
+    int64_t rows;           // of w, taken together
+    int64_t panel_blocks;   // along K, a multiple of 8
     int64_t x_bytes, rows_bytes, worker_bytes;   // regions of scratch
 } product;
 
@@ -105,6 +112,15 @@ static int64_t decoded_row_bytes(const product *p)
     return cpu_round_up(p->k, CPU_K_BLOCK) * (int64_t)sizeof(float);
 }
 
+// A multiple of what tiles take.
+static int64_t tokens_together(const product *p)
+{
+    int64_t row_bytes = p->x_row_bytes ? p->x_row_bytes : p->k * (int64_t)sizeof(float);
+    int64_t tokens = X_BYTES / (row_bytes + 1) / LEAST_TOKENS * LEAST_TOKENS;
+
+    return tokens < LEAST_TOKENS ? LEAST_TOKENS : cpu_min(tokens, MOST_TOKENS);
+}
+
 static product measure(const cpu_job *job)
 {
     const cpu_tensor *x = &job->in[0], *w = &job->in[1], *out = &job->out;
@@ -123,13 +139,16 @@ static product measure(const cpu_job *job)
     p.is_own_row = p.m * p.batches == 1 && p.x_row_bytes <= OWN_ROW_BYTES;
     if (!p.is_own_row)
         p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
-    if (p.way.pack)
-        p.rows_bytes = p.m > 1 ? cpu_lines(p.way.panel_bytes * PANEL_BLOCKS) : 0;
-    else if (!stands_as_f32(w) && !takes_f16(w, p.m))
+    p.tokens = tokens_together(&p);
+    p.rows = p.way.pack && p.m > 1 ? PANELS * ROWS : ROWS;
+    if (p.way.pack && p.m > 1) {
+        p.panel_blocks = PANEL_BYTES / PANELS / p.way.panel_bytes / CPU_K_PARTS * CPU_K_PARTS;
+        p.rows_bytes = cpu_lines(p.way.panel_bytes * p.panel_blocks * PANELS);
+    } else if (!stands_as_f32(w) && !takes_f16(w, p.m))
         p.rows_bytes = decoded_row_bytes(&p) * ROWS;
     p.worker_bytes = p.rows_bytes;
     if (p.m > 1)
-        p.worker_bytes += TOKENS * ROWS * (int64_t)sizeof(float);
+        p.worker_bytes += cpu_min(p.m, MOST_TOKENS) * p.rows * (int64_t)sizeof(float);
     return p;
 }
 
@@ -200,14 +219,13 @@ static void prepare_activations(const cpu_job *job, const product *p, cpu_range 
     }
 }
 
-// Tokens first .. first + tokens - 1 and rows row .. row + rows - 1 of one matrix of the output,
-// from sums {8, tokens}.
+// From sums {rows of a tile, tokens} to rows row .. row + rows - 1 of `tokens` tokens.
 static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t rows, int64_t tokens,
-                       const float *sums)
+                       const float *sums, int64_t sums_stride)
 {
     int64_t stride = out->dims[0] > 1 ? out->strides[0] : 0;
 
-    for (int64_t t = 0; t < tokens; t++, to += out->strides[1], sums += ROWS) {
+    for (int64_t t = 0; t < tokens; t++, to += out->strides[1], sums += sums_stride) {
         char *at = to + row * stride;
 
         if (stride == (int64_t)sizeof(float)) {
@@ -219,24 +237,31 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
     }
 }
 
+// sums {stride, tokens}, of which whole panels are written.
 static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows,
-                             const char *x, int64_t tokens, char *panel, float *sums)
+                             const char *x, int64_t tokens, char *own, float *sums, int64_t stride)
 {
     int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype),
-            parts = cpu_block_elements(job->in[1].dtype) / CPU_BLOCK;
+            parts = cpu_block_elements(job->in[1].dtype) / CPU_BLOCK,
+            panels = (rows + ROWS - 1) / ROWS, b = 0;
 
-    memset(sums, 0, (size_t)(tokens * ROWS) * sizeof *sums);
     if (tokens == 1) {
-        p->way.multiply_one(rows, p->blocks, w, w_stride, x, sums);
+        memset(sums, 0, (size_t)(panels * ROWS) * sizeof *sums);
+        for (int64_t r = 0; r < rows; r += ROWS)
+            p->way.multiply_one(cpu_min(rows - r, ROWS), p->blocks, w + r * w_stride, w_stride, x,
+                                sums + r);
         return;
     }
-    for (int64_t b = 0; b < p->blocks; b += PANEL_BLOCKS) {
-        int64_t blocks = cpu_min(p->blocks - b, PANEL_BLOCKS);
+    do {   // once for no blocks
+        int64_t blocks = cpu_min(p->blocks - b, p->panel_blocks);
 
-        p->way.pack(rows, blocks, w + b / parts * w_bytes, w_stride, panel);
-        p->way.multiply(tokens, blocks, panel, x + b * (int64_t)sizeof(cpu_block_q8),
-                        p->x_row_bytes, sums);
-    }
+        for (int64_t r = 0; r < rows; r += ROWS)
+            p->way.pack(cpu_min(rows - r, ROWS), blocks, w + r * w_stride + b / parts * w_bytes,
+                        w_stride, own + r / ROWS * blocks * p->way.panel_bytes);
+        p->way.multiply(panels, tokens, blocks, own, x + b * (int64_t)sizeof(cpu_block_q8),
+                        p->x_row_bytes, sums, stride, b == 0);
+        b += p->panel_blocks;
+    } while (b < p->blocks);
 }
 
 // Rows of w with tokens, in F32. F32 rows are used where they are, F16 ones too for few tokens; the
@@ -279,19 +304,29 @@ static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range 
     char *to = matrix(out, out, b);
     float sums_of_one[ROWS];
     float *sums = p->m > 1 ? (float *)(void *)(own + p->rows_bytes) : sums_of_one;
+    int can_grow = p->way.pack && p->m > 1 && cpu_has_unit_rows(out) &&
+                   out->strides[1] % (int64_t)sizeof(float) == 0;
 
-    for (int64_t t = 0; t < p->m; t += TOKENS) {
-        int64_t tokens = cpu_min(p->m - t, TOKENS);
+    for (int64_t t = 0; t < p->m; t += p->tokens) {
+        int64_t tokens = cpu_min(p->m - t, p->tokens);
+        const char *x_rows = x + t * x_stride;
+        char *to_rows = to + t * out->strides[1];
 
-        for (int64_t row = part.begin; row < part.end; row += ROWS) {
-            int64_t rows = cpu_min(part.end - row, ROWS);
-            const char *w_rows = w + row * job->in[1].strides[1], *x_rows = x + t * x_stride;
+        for (int64_t row = part.begin; row < part.end; row += p->rows) {
+            int64_t rows = cpu_min(part.end - row, p->rows);
+            const char *w_rows = w + row * job->in[1].strides[1];
 
+            if (can_grow && rows == p->rows) {
+                multiply_integer(job, p, w_rows, rows, x_rows, tokens, own,
+                                 (float *)(void *)to_rows + row,
+                                 out->strides[1] / (int64_t)sizeof(float));
+                continue;
+            }
             if (p->way.pack)
-                multiply_integer(job, p, w_rows, rows, x_rows, tokens, own, sums);
+                multiply_integer(job, p, w_rows, rows, x_rows, tokens, own, sums, p->rows);
             else
                 multiply_f32(job, p, w_rows, rows, x_rows, x_stride, tokens, own, sums);
-            write_sums(out, to + t * out->strides[1], row, rows, tokens, sums);
+            write_sums(out, to_rows, row, rows, tokens, sums, p->rows);
         }
     }
 }
@@ -307,7 +342,7 @@ static uint32_t phases_of_matmul(const cpu_job *job, uint32_t workers)
 static void run_matmul(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t workers)
 {
     product p = measure(job);
-    cpu_range part = cpu_part(p.n, ROWS, worker, workers);
+    cpu_range part = cpu_part(p.n, p.rows, worker, workers);
     int64_t blocks = p.m * p.batches * p.blocks;   // of all activations
     char *prepared = job->scratch, *own = NULL;
     _Alignas(64) char row[OWN_ROW_BYTES];

@@ -189,15 +189,17 @@ static float *multiply(const way *w, const product *p, int64_t piece)
     float *acc = exact((size_t)(p->tokens * CPU_PANEL_ROWS) * sizeof *acc);
     int64_t parts = data_block_elements(w->dtype) / CPU_BLOCK;
 
-    memset(acc, 0, (size_t)(p->tokens * CPU_PANEL_ROWS) * sizeof *acc);
-    for (int64_t b = 0; b < p->blocks; b += piece) {
+    int64_t b = 0;
+
+    do {
         int64_t count = p->blocks - b < piece ? p->blocks - b : piece;
         void *panel = exact((size_t)count * w->panel_bytes);
 
         w->pack(p->rows, count, p->w + b / parts * data_block_bytes(w->dtype), p->stride, panel);
-        w->multiply(p->tokens, count, panel, p->x + b, p->x_stride, acc);
+        w->multiply(1, p->tokens, count, panel, p->x + b, p->x_stride, acc, CPU_PANEL_ROWS, b == 0);
         free(panel);
-    }
+        b += piece;
+    } while (b < p->blocks);
     return acc;
 }
 
@@ -308,6 +310,56 @@ static void one_token_gives_the_bits_of_many(void **state)
                     free(cut);
                     free_product(&p);
                 }
+}
+
+// Panels side by side, in a result with room between its rows, which stays as it was; and on top of
+// what is there.
+static void several_panels_give_the_bits_of_one(void **state)
+{
+    enum { PANELS = 3, STRIDE = PANELS * CPU_PANEL_ROWS + 3, TOKENS = 6 };
+
+    (void)state;
+    for (uint32_t l = 0; test_level(l); l++)
+        for (int type = 0; type < MULTIPLIED_TYPES; type++)
+            for (int64_t blocks = 0; blocks < 20; blocks += 3) {
+                way w = way_of(test_level(l), type);
+                product p = make_product(&w, PANELS * CPU_PANEL_ROWS, TOKENS, blocks);
+                size_t panel_bytes = (size_t)blocks * w.panel_bytes;
+                char *panels = exact(PANELS * panel_bytes);
+                float *got = exact(STRIDE * TOKENS * sizeof *got), *twice;
+
+                for (int i = 0; i < PANELS; i++)
+                    w.pack(CPU_PANEL_ROWS, blocks, p.w + i * CPU_PANEL_ROWS * p.stride, p.stride,
+                           panels + (size_t)i * panel_bytes);
+                for (int i = 0; i < STRIDE * TOKENS; i++)
+                    got[i] = 7;
+                w.multiply(PANELS, TOKENS, blocks, panels, p.x, p.x_stride, got, STRIDE, 1);
+                twice = exact(STRIDE * TOKENS * sizeof *got);
+                memcpy(twice, got, STRIDE * TOKENS * sizeof *got);
+                w.multiply(PANELS, TOKENS, blocks, panels, p.x, p.x_stride, twice, STRIDE, 0);
+                for (int i = 0; i < PANELS; i++) {
+                    float *one = exact(TOKENS * CPU_PANEL_ROWS * sizeof *one);
+
+                    w.multiply(1, TOKENS, blocks, panels + (size_t)i * panel_bytes, p.x, p.x_stride,
+                               one, CPU_PANEL_ROWS, 1);
+                    for (int t = 0; t < TOKENS; t++)
+                        assert_memory_equal(got + t * STRIDE + i * CPU_PANEL_ROWS,
+                                            one + t * CPU_PANEL_ROWS, CPU_PANEL_ROWS * sizeof *one);
+                    w.multiply(1, TOKENS, blocks, panels + (size_t)i * panel_bytes, p.x, p.x_stride,
+                               one, CPU_PANEL_ROWS, 0);
+                    for (int t = 0; t < TOKENS; t++)
+                        assert_memory_equal(twice + t * STRIDE + i * CPU_PANEL_ROWS,
+                                            one + t * CPU_PANEL_ROWS, CPU_PANEL_ROWS * sizeof *one);
+                    free(one);
+                }
+                for (int t = 0; t < TOKENS; t++)
+                    for (int i = PANELS * CPU_PANEL_ROWS; i < STRIDE; i++)
+                        assert_true(twice[t * STRIDE + i] == 7);
+                free(panels);
+                free(got);
+                free(twice);
+                free_product(&p);
+            }
 }
 
 // All bits of the quants set, or none, and scales of parts at both ends: the largest that weights
@@ -516,6 +568,7 @@ int main(void)
         cmocka_unit_test(products_are_those_of_decoded_blocks),
         cmocka_unit_test(panels_are_those_of_the_scalar_level),
         cmocka_unit_test(one_token_gives_the_bits_of_many),
+        cmocka_unit_test(several_panels_give_the_bits_of_one),
         cmocka_unit_test(the_largest_products_do_not_overflow),
         cmocka_unit_test(rows_of_every_type_are_got),
         cmocka_unit_test(a_row_of_every_type_is_converted),

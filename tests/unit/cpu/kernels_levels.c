@@ -278,12 +278,10 @@ static void products_in_integers_agree(void **state)
                                                               panel[0]);
                     (f ? k->pack_q4_1 : k->pack_q8_0)(rows, blocks, w, blocks * bytes, panel[1]);
                     assert_memory_equal(panel[0], panel[1], panel_bytes);
-                    memset(acc[0], 0, (size_t)(tokens * 8) * sizeof(float));
-                    memset(acc[1], 0, (size_t)(tokens * 8) * sizeof(float));
-                    (f ? plain->matmul_q4_1_q8 : plain->matmul_q8_0_q8)(tokens, blocks, panel[0], q,
-                                                                        stride, acc[0]);
-                    (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(tokens, blocks, panel[0], q, stride,
-                                                                acc[1]);
+                    (f ? plain->matmul_q4_1_q8 : plain->matmul_q8_0_q8)(1, tokens, blocks, panel[0],
+                                                                        q, stride, acc[0], 8, 1);
+                    (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(1, tokens, blocks, panel[0], q,
+                                                                stride, acc[1], 8, 1);
                     near("matmul in integers", k->level, tokens * 8, acc[1], acc[0], 1e-5);
                     one = random_floats(8);
                     memset(one, 0, 8 * sizeof(float));
@@ -323,7 +321,8 @@ static void the_largest_products_do_not_overflow(void **state)
                     memcpy(w + 2, &(uint16_t){ 0 }, 2);
                 memset(x.q, sign ? -127 : 127, sizeof x.q);
                 (f ? k->pack_q4_1 : k->pack_q8_0)(1, 1, w, bytes, &panel);
-                (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(1, 1, &panel, &x, sizeof x, acc);
+                (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(1, 1, 1, &panel, &x, sizeof x, acc, 8,
+                                                            1);
                 (f ? k->matvec_q4_1_q8 : k->matvec_q8_0_q8)(1, 1, w, bytes, &x, one);
                 assert_true(acc[0] == want && one[0] == want);
             }
