@@ -61,6 +61,20 @@ static inline float sum_lanes(__m256 v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+// sum_lanes of 4 vectors, with the same bits.
+static inline __m128 sum_lanes_of_4(const __m256 v[4])
+{
+    // halves: each vector's is a half here; quarters; pairs: sums of v[0] and v[2], v[1] and v[3]
+    __m256 a = _mm256_add_ps(_mm256_blend_ps(v[0], v[1], 0xf0),
+                             _mm256_permute2f128_ps(v[0], v[1], 0x21));
+    __m256 b = _mm256_add_ps(_mm256_blend_ps(v[2], v[3], 0xf0),
+                             _mm256_permute2f128_ps(v[2], v[3], 0x21));
+    __m256 two = _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
+    __m256 one = _mm256_hadd_ps(two, two);
+
+    return _mm_unpacklo_ps(_mm256_castps256_ps128(one), _mm256_extractf128_ps(one, 1));
+}
+
 // NaN in any lane may be lost.
 static inline float max_lanes(__m256 v)
 {

@@ -36,16 +36,20 @@ tile(load_vector *load, int64_t w_bytes, int rows, int tokens, int64_t k, const 
                 sum[t][r] = _mm256_fmadd_ps(w_r, x_t[t], sum[t][r]);
         }
     }
+    if (i < k)
 #pragma GCC unroll 3
-    for (int t = 0; t < tokens; t++)
+        for (int t = 0; t < tokens; t++)
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) {
-            if (i < k)
+            for (int r = 0; r < rows; r++)
                 sum[t][r] = _mm256_fmadd_ps(
                     load(w + r * w_stride + i * w_bytes, k - i),
                     load_f32(x + t * x_stride + i * (int64_t)sizeof(float), k - i), sum[t][r]);
-            out[t * out_stride + r] = sum_lanes(sum[t][r]);
-        }
+#pragma GCC unroll 3
+    for (int t = 0; t < tokens; t++)
+        if (rows == ROWS)
+            _mm_storeu_ps(out + t * out_stride, sum_lanes_of_4(sum[t]));
+        else
+            out[t * out_stride] = sum_lanes(sum[t][0]);
 }
 
 static inline __attribute__((always_inline)) void
