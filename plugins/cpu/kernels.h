@@ -70,9 +70,9 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 
-// acc[t * acc_stride + r] = itself (or 0, where `from_0`) + row r of `panels` panels of 8 rows, which follow one another, times
-// activation t, for t < tokens; x is q8, x_stride bytes from token to token. Blocks are added in
-// order, whatever the number of tokens or panels.
+// acc[t * acc_stride + r] = what is there, or 0 where `from_0`, + row r of `panels` panels of 8
+// rows, which follow one another, times activation t, for t < tokens; x is q8, x_stride bytes from
+// token to token. Blocks are added in order, whatever the number of tokens or panels.
 typedef void cpu_matmul_q8_kernel(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
                                   const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
                                   int from_0);

@@ -47,6 +47,8 @@ def resolve(root, path, quoted, name):
         places.insert(1, "/".join(parts[:2]))
     if path.startswith("tests/unit/") and len(parts) > 3:
         places += [f"core/{parts[2]}", f"plugins/{parts[2]}", f"tools/{parts[2]}"]
+    if path.startswith("tests/bench/"):
+        places.append("plugins/cpu")
     for place in places:
         candidate = os.path.normpath(os.path.join(place, name))
         if os.path.isfile(os.path.join(root, candidate)):
@@ -62,7 +64,8 @@ def from_core(module, kind, target):
 
 def from_test(path, kind, target):
     """Tests know public headers. Those of a module may open it and base/; these and integration/ the
-    reference ops of the conformance kit; fuzz targets any module."""
+    reference ops of the conformance kit; fuzz targets any module; bench/ the kernels of the CPU plugin, and how the
+    command measures the machine."""
     parts = path.split("/")
     if kind in ("public", "contract", "test"):
         return True
@@ -70,6 +73,8 @@ def from_test(path, kind, target):
         return target == parts[2] or kind == "sdk" or (kind == "core" and target == "base")
     if parts[1] == "integration":
         return (kind, target) == ("sdk", "conform")
+    if parts[1] == "bench":
+        return (kind, target) in (("plugin", "cpu"), ("tool", "tenon"))
     return parts[1] == "fuzz" or (kind == "sdk" and parts[1] == "plugins")
 
 

@@ -13,8 +13,8 @@
 // is prepared by each worker for itself, on its stack. That takes a worker less time than a
 // barrier, and products that follow each other with no scratch in common need none between them.
 //
-// Workers take contiguous ranges of the rows of w, cut at 16 or 8. A result is one sum, in an order that
-// depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
+// Workers take contiguous ranges of the rows of w, cut at 16 or 8. A result is one sum, in an order
+// that depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
 // its panel changes its bits.
 //
 // Tokens are taken so many at a time that their activations stay in the second-level cache while
@@ -144,7 +144,7 @@ static product measure(const cpu_job *job)
     if (p.way.pack && p.m > 1) {
         p.panel_blocks = PANEL_BYTES / PANELS / p.way.panel_bytes / CPU_K_PARTS * CPU_K_PARTS;
         p.rows_bytes = cpu_lines(p.way.panel_bytes * p.panel_blocks * PANELS);
-    } else if (!stands_as_f32(w) && !takes_f16(w, p.m))
+    } else if (!p.way.pack && !stands_as_f32(w) && !takes_f16(w, p.m))
         p.rows_bytes = decoded_row_bytes(&p) * ROWS;
     p.worker_bytes = p.rows_bytes;
     if (p.m > 1)
