@@ -24,8 +24,8 @@
 #include <math.h>
 #include <string.h>
 
-#define KEYS 64
-#define QUERIES 48   // or R, if that is more: a chunk and all of theirs fit the second-level cache
+#define KEYS        64
+#define QUERIES     48   // or R, if that is more: all of a chunk fits the second-level cache
 #define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once for 3 queries, not before
 
 typedef struct shape {

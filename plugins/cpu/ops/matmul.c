@@ -14,8 +14,8 @@
 // barrier, and products that follow each other with no scratch in common need none between them.
 //
 // Workers take contiguous ranges of the rows of w, cut at 16 or 8. A result is one sum, in an order
-// that depends on K alone: neither the number of workers, nor that of tokens, nor the place of a row in
-// its panel changes its bits.
+// that depends on K alone: neither the number of workers, nor that of tokens, nor the place of a
+// row in its panel changes its bits.
 //
 // Tokens are taken so many at a time that their activations stay in the second-level cache while
 // panel after panel goes over them; the panels themselves fit the first level. Sums grow where the
