@@ -21,6 +21,7 @@ tile(load_vector *load, int64_t w_bytes, int rows, int tokens, int64_t k, const 
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
             sum[t][r] = _mm256_setzero_ps();
+#pragma GCC unroll 8
     for (; i + EIGHT <= k; i += EIGHT) {
         __m256 x_t[TOKENS];
 
