@@ -1,5 +1,5 @@
 // integer.h: integers that cannot wrap. Each answers false, and leaves *out alone, when the result
-// does not fit.
+// does not fit; and some that need no check.
 #ifndef TNI_INTEGER_H
 #define TNI_INTEGER_H
 
@@ -26,6 +26,11 @@ static inline bool tni_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     uint64_t r;
     return !__builtin_mul_overflow(a, b, &r) && (*out = r, true);
+}
+
+static inline uint32_t tni_larger_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
 }
 
 static inline bool tni_is_power_of_two(uint64_t x)

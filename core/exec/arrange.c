@@ -1,4 +1,4 @@
-// arrange.c: the steps of a graph and the addresses of its values, of two ways the better one.
+// arrange.c: the works of a graph and the addresses of its values, of two ways the better one.
 //
 //   free      a copy runs as soon as its bytes are made: what comes in for later programs lies
 //             beside all that are before them
@@ -9,37 +9,16 @@
 // Doubled buffers take less memory. They are used where the run takes no longer, as far as the cost
 // model tells, and where nothing else fits.
 #include "base/error.h"
-#include "exec/exec_internal.h"
-
-typedef struct way {
-    tni_steps steps;
-    uint64_t **offsets, **scratch;
-    tni_planned *planned;
-} way;
-
-static way take_way(tni_compiled *compiled)
-{
-    const way w = { compiled->steps, compiled->offsets, compiled->scratch, compiled->planned };
-    compiled->steps = (tni_steps){ 0 };
-    return w;
-}
-
-static void put_way(tni_compiled *compiled, const way *w)
-{
-    compiled->steps = w->steps;
-    compiled->offsets = w->offsets;
-    compiled->scratch = w->scratch;
-    compiled->planned = w->planned;
-}
+#include "exec/session.h"
 
 // Where each segment waits for the one before there is nothing to double.
-static bool is_same(const tni_steps *a, const tni_steps *b)
+static bool is_same(const tni_works *a, const tni_works *b)
 {
     if (a->wait_count != b->wait_count)
         return false;
-    for (uint32_t s = 0; s < a->step_count; s++)
-        if (a->steps[s].queue != b->steps[s].queue || a->steps[s].segment != b->steps[s].segment ||
-            a->steps[s].first_move != b->steps[s].first_move)
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->list[i].queue != b->list[i].queue || a->list[i].segment != b->list[i].segment ||
+            a->list[i].first_transfer != b->list[i].first_transfer)
             return false;
     for (uint32_t w = 0; w < a->wait_count; w++)
         if (a->waits[w].step != b->waits[w].step || a->waits[w].waits_for != b->waits[w].waits_for)
@@ -49,41 +28,42 @@ static bool is_same(const tni_steps *a, const tni_steps *b)
 
 // --------------------------------------------------------------------------------------- estimates
 
-static double cost_of_step(const tni_compiled *compiled, const tni_step *step)
+static double cost_of(const tni_compiled *compiled, const tni_work *work)
 {
     const tni_schedule *s = &compiled->schedule;
     double cost = 0;
     uint64_t bytes = 0;
-    if (step->kind == TNI_STEP_PROGRAM) {
-        const tni_segment *segment = &s->segments[step->segment];
+    if (work->kind == TNI_WORK_PROGRAM) {
+        const tni_segment *segment = &s->segments[work->segment];
         for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
             cost += s->units[u]->cost_ns;
         return cost;
     }
-    for (uint32_t i = step->first_move; i < step->first_move + step->move_count; i++)
-        bytes += compiled->graph->storages[s->transfers[compiled->steps.moves[i]].storage].bytes;
-    cost = tni_links_cost_ns(&s->links, step->from, step->to, bytes);
-    return step->is_staged ? cost / 2 : cost;   // out and in together
+    for (uint32_t i = work->first_transfer; i < work->first_transfer + work->transfer_count; i++)
+        bytes += compiled->graph->storages[s->transfers[compiled->way.works.transfers[i]].storage]
+                     .bytes;
+    cost = tni_links_cost_ns(s->links, work->from, work->to, bytes);
+    return work->is_staged ? cost / 2 : cost;   // out and in together
 }
 
-// By the cost model, from the first step to the last. Room for ends: by queue of the session, by
-// step.
+// By the cost model, from the first work to the last. Room for ends: by queue of the session, by
+// work.
 static double estimate_ns(const tn_session *session, const tni_compiled *compiled,
-                          double *queue_ends, double *step_ends)
+                          double *queue_ends, double *work_ends)
 {
-    const tni_steps *steps = &compiled->steps;
+    const tni_works *works = &compiled->way.works;
     double latest = 0;
     for (uint32_t q = 0; q < session->lane_count * TNI_QUEUES; q++)
         queue_ends[q] = 0;
-    for (uint32_t s = 0; s < steps->step_count; s++) {
-        const tni_step *step = &steps->steps[s];
-        double begin = queue_ends[step->queue];
-        for (uint32_t w = step->first_wait; w < step->first_wait + step->wait_count; w++) {
-            double end = step_ends[steps->waits[w].waits_for];
+    for (uint32_t s = 0; s < works->count; s++) {
+        const tni_work *work = &works->list[s];
+        double begin = queue_ends[work->queue];
+        for (uint32_t w = work->first_wait; w < work->first_wait + work->wait_count; w++) {
+            double end = work_ends[works->waits[w].waits_for];
             begin = end > begin ? end : begin;
         }
-        step_ends[s] = queue_ends[step->queue] = begin + cost_of_step(compiled, step);
-        latest = step_ends[s] > latest ? step_ends[s] : latest;
+        work_ends[s] = queue_ends[work->queue] = begin + cost_of(compiled, work);
+        latest = work_ends[s] > latest ? work_ends[s] : latest;
     }
     return latest;
 }
@@ -93,7 +73,7 @@ static bool fits(const tn_session *session, const tni_compiled *compiled)
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tni_lane *lane = &session->lanes[i];
         uint64_t room = session->is_reserved ? lane->arena_bytes : tni_fit_room(session, i, NULL);
-        if (compiled->planned[i].plan.peak_bytes > room)
+        if (compiled->way.planned[i].plan.peak_bytes > room)
             return false;
     }
     return true;
@@ -103,7 +83,7 @@ static uint64_t peaks(const tn_session *session, const tni_compiled *compiled)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < session->lane_count; i++)
-        sum += compiled->planned[i].plan.peak_bytes;
+        sum += compiled->way.planned[i].plan.peak_bytes;
     return sum;
 }
 
@@ -133,20 +113,21 @@ static bool is_better(const figures *doubled, const figures *free)
 static tn_status arrange(tn_session *session, tni_compiled *compiled, tni_arena *scratch,
                          tn_error *err)
 {
-    tn_status status = tni_steps_make(session, compiled, false, err);
+    tn_status status = tni_works_make(session, compiled, false, err);
     if (status == TN_OK)
         status = tni_layout(session, compiled, err);
     if (status != TN_OK || compiled->schedule.transfer_count == 0)
         return status;
-    size_t count = (size_t)session->lane_count * TNI_QUEUES + compiled->steps.step_count;
+    size_t count = (size_t)session->lane_count * TNI_QUEUES + compiled->way.works.count;
     double *ends = tni_arena_take_array(scratch, count, sizeof *ends);
     if (!ends)
         return tni_fail_memory(err, "an estimate of a run", count * sizeof *ends);
     const figures free = figures_of(session, compiled, ends);
-    const way first = take_way(compiled);
-    status = tni_steps_make(session, compiled, true, err);
-    if (status == TN_OK && is_same(&first.steps, &compiled->steps)) {
-        put_way(compiled, &first);
+    const tni_way first = compiled->way;
+    compiled->way = (tni_way){ 0 };
+    status = tni_works_make(session, compiled, true, err);
+    if (status == TN_OK && is_same(&first.works, &compiled->way.works)) {
+        compiled->way = first;
         return TN_OK;
     }
     if (status == TN_OK)
@@ -155,7 +136,7 @@ static tn_status arrange(tn_session *session, tni_compiled *compiled, tni_arena 
         return status;
     const figures doubled = figures_of(session, compiled, ends);
     if (!is_better(&doubled, &free))
-        put_way(compiled, &first);
+        compiled->way = first;
     return TN_OK;
 }
 

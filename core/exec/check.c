@@ -1,5 +1,5 @@
 // check.c: is the plan of a session right? What lives when, and what may lie on what, is found here
-// from graph, schedule, claims and the waits of a run, and shares no code with steps.c, order.c and
+// from graph, schedule, claims and the waits of a run, and shares no code with works.c, order.c and
 // layout.c, which made them; what follows for the offsets is validate.c's to check.
 //
 // The steps are those of the whole run, on all devices: each unit is one, and each copy. They run
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 typedef struct life {
     uint32_t first, last;
@@ -28,7 +28,7 @@ typedef struct check {
     const tni_schedule *schedule;
     uint32_t place;
     uint32_t step_count, queue_count;
-    uint32_t *first_of;     // by step of the run: its first one here
+    uint32_t *first_of;     // by work: its first step
     uint32_t *step_of;      // by unit
     uint32_t *unit_of;      // by step; TNP_NONE: a copy
     uint32_t *queue_of;     // by step
@@ -46,9 +46,9 @@ typedef struct check {
 static bool take_tables(check *c, tni_arena *scratch)
 {
     size_t most = (size_t)c->graph->storage_count + c->schedule->unit_count;
-    size_t steps = (size_t)c->schedule->unit_count + c->compiled->steps.step_count;
+    size_t steps = (size_t)c->schedule->unit_count + c->compiled->way.works.count;
     c->queue_count = c->session->lane_count * TNI_QUEUES;
-    c->first_of = tni_arena_take_array(scratch, c->compiled->steps.step_count, sizeof(uint32_t));
+    c->first_of = tni_arena_take_array(scratch, c->compiled->way.works.count, sizeof(uint32_t));
     c->step_of = tni_arena_take_array(scratch, c->schedule->unit_count, sizeof(uint32_t));
     c->unit_of = tni_arena_take_indices(scratch, steps);
     c->queue_of = tni_arena_take_array(scratch, steps, sizeof(uint32_t));
@@ -68,24 +68,24 @@ static bool take_tables(check *c, tni_arena *scratch)
 
 static uint32_t last_of(const check *c, uint32_t step)
 {
-    bool is_last = step + 1 == c->compiled->steps.step_count;
+    bool is_last = step + 1 == c->compiled->way.works.count;
     return (is_last ? c->step_count : c->first_of[step + 1]) - 1;
 }
 
-// Numbers units and copies by the steps of the run, and finds what has ended when each begins.
+// Numbers units and copies by the works of the run, and finds what has ended when each begins.
 static tn_status find_steps(check *c, tni_arena *scratch, tn_error *err)
 {
-    const tni_steps *run = &c->compiled->steps;
+    const tni_works *run = &c->compiled->way.works;
     tni_plan_wait *waits = tni_arena_take_array(scratch, run->wait_count, sizeof *waits);
     if (!waits)
         return tni_fail_memory(err, "checking a memory plan", run->wait_count * sizeof *waits);
-    for (uint32_t s = 0; s < run->step_count; s++) {
-        const tni_step *step = &run->steps[s];
-        const tni_segment *segment = &c->schedule->segments[step->segment];
-        bool is_program = step->kind == TNI_STEP_PROGRAM;
+    for (uint32_t s = 0; s < run->count; s++) {
+        const tni_work *work = &run->list[s];
+        const tni_segment *segment = &c->schedule->segments[work->segment];
+        bool is_program = work->kind == TNI_WORK_PROGRAM;
         c->first_of[s] = c->step_count;
         for (uint32_t k = 0; k < (is_program ? segment->unit_count : 1); k++) {
-            c->queue_of[c->step_count] = step->queue;
+            c->queue_of[c->step_count] = work->queue;
             if (is_program) {
                 c->step_of[segment->first_unit + k] = c->step_count;
                 c->unit_of[c->step_count] = segment->first_unit + k;
@@ -169,28 +169,28 @@ static tn_status touch_by_unit(check *c, const tni_claim *unit, uint32_t step, t
 }
 
 // Staged bytes are there when the copy out that brings them to the host has ended.
-static bool is_staged_before(const check *c, const tni_step *in, uint32_t step)
+static bool is_staged_before(const check *c, const tni_work *in, uint32_t step)
 {
-    const tni_steps *run = &c->compiled->steps;
-    for (uint32_t s = 0; s < run->step_count; s++) {
-        const tni_step *out = &run->steps[s];
-        if (out->kind == TNI_STEP_OUT && out->first_move == in->first_move)
+    const tni_works *run = &c->compiled->way.works;
+    for (uint32_t s = 0; s < run->count; s++) {
+        const tni_work *out = &run->list[s];
+        if (out->kind == TNI_WORK_OUT && out->first_transfer == in->first_transfer)
             return c->first_of[s] < c->done[(size_t)step * c->queue_count + out->queue];
     }
     return false;
 }
 
-static tn_status touch_by_copy(check *c, const tni_step *copy, uint32_t step, tn_error *err)
+static tn_status touch_by_copy(check *c, const tni_work *copy, uint32_t step, tn_error *err)
 {
-    bool reads = copy->from == c->place && (copy->kind == TNI_STEP_OUT || !copy->is_staged);
-    bool writes = copy->to == c->place && (copy->kind == TNI_STEP_IN || !copy->is_staged);
+    bool reads = copy->from == c->place && (copy->kind == TNI_WORK_OUT || !copy->is_staged);
+    bool writes = copy->to == c->place && (copy->kind == TNI_WORK_IN || !copy->is_staged);
     tn_status status = TN_OK;
-    if (copy->kind == TNI_STEP_IN && copy->is_staged && !is_staged_before(c, copy, step))
+    if (copy->kind == TNI_WORK_IN && copy->is_staged && !is_staged_before(c, copy, step))
         return tni_fail(err, TN_E_INTERNAL, "plan: step %u reads on the host what has not come",
                         step);
-    for (uint32_t i = 0; i < copy->move_count && (reads || writes) && status == TN_OK; i++) {
-        uint32_t move = c->compiled->steps.moves[copy->first_move + i];
-        status = touch(c, c->schedule->transfers[move].storage, step, writes, err);
+    for (uint32_t i = 0; i < copy->transfer_count && (reads || writes) && status == TN_OK; i++) {
+        uint32_t transfer = c->compiled->way.works.transfers[copy->first_transfer + i];
+        status = touch(c, c->schedule->transfers[transfer].storage, step, writes, err);
     }
     return status;
 }
@@ -205,15 +205,15 @@ static void live_to_the_end(check *c, uint32_t storage)
 
 static tn_status find_lives(check *c, tn_error *err)
 {
-    const tni_steps *run = &c->compiled->steps;
+    const tni_works *run = &c->compiled->way.works;
     tn_status status = TN_OK;
     for (uint32_t s = 0; s < c->graph->storage_count; s++)
         c->lives[s] = (life){ .first = UINT32_MAX, .written_by = TNP_NONE };
-    for (uint32_t s = 0; s < run->step_count && status == TN_OK; s++) {
-        const tni_step *step = &run->steps[s];
-        const tni_segment *segment = &c->schedule->segments[step->segment];
-        if (step->kind != TNI_STEP_PROGRAM)
-            status = touch_by_copy(c, step, c->first_of[s], err);
+    for (uint32_t s = 0; s < run->count && status == TN_OK; s++) {
+        const tni_work *work = &run->list[s];
+        const tni_segment *segment = &c->schedule->segments[work->segment];
+        if (work->kind != TNI_WORK_PROGRAM)
+            status = touch_by_copy(c, work, c->first_of[s], err);
         else if (segment->place == c->place)
             for (uint32_t k = 0; k < segment->unit_count && status == TN_OK; k++)
                 status = touch_by_unit(c, c->schedule->units[segment->first_unit + k],
@@ -328,7 +328,7 @@ static tn_status find_intervals(check *c, tn_error *err)
 {
     uint32_t storages = c->graph->storage_count;
     for (uint32_t s = 0; s < storages; s++) {
-        bool has_bytes = c->compiled->offsets[c->place][s] != TNI_NO_OFFSET;
+        bool has_bytes = c->compiled->way.offsets[c->place][s] != TNI_NO_OFFSET;
         if (c->lives[s].needs_bytes && !has_bytes)
             return tni_fail(err, TN_E_INTERNAL,
                             "plan: '%s' lives from step %u to %u and has no place",
@@ -341,7 +341,7 @@ static tn_status find_intervals(check *c, tn_error *err)
         const tni_claim *unit = c->schedule->units[u];
         if (unit->place != c->place || unit->scratch_bytes == 0)
             continue;
-        if (c->compiled->scratch[c->place][u] == TNI_NO_OFFSET)
+        if (c->compiled->way.scratch[c->place][u] == TNI_NO_OFFSET)
             return tni_fail(err, TN_E_INTERNAL, "plan: the scratch of step %u has no place", u);
         list(c, c->step_of[u], storages + u);
     }
@@ -357,8 +357,8 @@ static tn_status find_intervals(check *c, tn_error *err)
                                 : c->graph->storages[index].bytes,
             .in_place_of = TNP_NONE,
         };
-        c->offsets[i] = is_scratch ? c->compiled->scratch[c->place][c->unit_of[step]]
-                                   : c->compiled->offsets[c->place][index];
+        c->offsets[i] = is_scratch ? c->compiled->way.scratch[c->place][c->unit_of[step]]
+                                   : c->compiled->way.offsets[c->place][index];
         uint32_t *ends = c->all_ends + (size_t)i * c->queue_count;
         if (is_scratch)
             ends[c->queue_of[step]] = step + 1;
@@ -383,7 +383,7 @@ tn_status tni_check_plan(const tn_session *session, const tni_compiled *compiled
                 .graph = compiled->graph,
                 .schedule = &compiled->schedule,
                 .place = place };
-    tni_plan plan = compiled->planned[place].plan;
+    tni_plan plan = compiled->way.planned[place].plan;
     tni_plan_rules rules = { .alignment = lane->memory.alignment_bytes,
                              .chunk_bytes = lane->chunk_bytes };
     if (!take_tables(&c, scratch))
@@ -416,7 +416,7 @@ tn_status tn_session_check(const tn_session *session, tn_error *err)
         status = tni_check_plan(session, compiled, i % lanes, &scratch, &fault);
         tni_arena_finish(&scratch);
         if (status != TN_OK)
-            tni_fail(err, status, "graph %u on %s: %s", compiled->number,
+            tni_fail(err, status, "graph %u on %s: %s", compiled->given.number,
                      session->lanes[i % lanes].device->name, fault.text);
     }
     return status;

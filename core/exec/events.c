@@ -1,7 +1,7 @@
 // events.c: what was done when devices failed, for the application and in the log.
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 enum { MOST_EVENTS = 1000 };   // those after them are in the log alone
 

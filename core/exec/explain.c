@@ -127,7 +127,7 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
     const tni_schedule *schedule = &compiled->schedule;
     const tn_graph *graph = schedule->graph;
     char text[160];
-    tni_say(sink, "graph %u", compiled->number);
+    tni_say(sink, "graph %u", compiled->given.number);
     for (uint32_t v = 0; v < graph->value_count; v++)
         if (graph->values[v].source == TNI_INPUT) {
             tni_say(sink, ", %s %s", graph->values[v].name,

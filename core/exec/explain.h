@@ -8,7 +8,7 @@
 
 #include <tenon/schedule.h>
 
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 enum { TNI_REASON_BYTES = 512 };   // of the text of a reason; longer ones are cut
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 enum { TEXT_BYTES = 700 };   // more than an error holds
 

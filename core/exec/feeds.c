@@ -4,7 +4,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // A feed has all bytes of its input; fewer, in whole elements, when only a part of them counts.
 static tn_status check_feed(const tni_compiled *compiled, const tni_value *value,
@@ -15,7 +15,7 @@ static tn_status check_feed(const tni_compiled *compiled, const tni_value *value
         return tni_fail(err, TN_E_ARG, "tn_session_run: '%s' is no input", value->name);
     if (feed->bytes && !feed->data)
         return tni_fail(err, TN_E_ARG, "tn_session_run: the bytes for '%s' are NULL", value->name);
-    bool is_part = feed->bytes < room && compiled->is_limited[value->storage] &&
+    bool is_part = feed->bytes < room && compiled->given.is_limited[value->storage] &&
                    feed->bytes % tni_dtype_find(value->dtype)->block_bytes == 0;
     if (feed->bytes != room && !is_part)
         return tni_fail(err, TN_E_ARG,
@@ -46,35 +46,40 @@ void tni_feeds_stage(const tni_compiled *compiled, const tn_feed *feeds, uint32_
 {
     for (uint32_t i = 0; i < count; i++)
         if (feeds[i].bytes)
-            memcpy(compiled->staging[compiled->given->values[feeds[i].input.index].storage],
+            memcpy(compiled->given
+                       .staging[compiled->given.graph->values[feeds[i].input.index].storage],
                    feeds[i].data, feeds[i].bytes);
 }
 
 tn_status tni_feeds_make(tni_compiled *compiled, tn_error *err)
 {
-    const tn_graph *graph = compiled->given;
-    tni_arena *kept = &compiled->kept;
+    const tn_graph *graph = compiled->given.graph;
+    tni_arena *kept = &compiled->given.arena;
     uint64_t bytes = 0;
     for (uint32_t v = 0; v < graph->value_count; v++)
-        compiled->input_count += graph->values[v].source == TNI_INPUT;
-    compiled->inputs = tni_arena_take_array(kept, compiled->input_count, sizeof *compiled->inputs);
-    compiled->noted = tni_arena_take_array(kept, graph->storage_count, sizeof *compiled->noted);
-    compiled->staging = tni_arena_take_array(kept, graph->storage_count, sizeof *compiled->staging);
-    compiled->is_limited = tni_arena_take_array(kept, graph->storage_count,
-                                                sizeof *compiled->is_limited);
-    bool is_made = compiled->inputs && compiled->noted && compiled->staging && compiled->is_limited;
+        compiled->given.input_count += graph->values[v].source == TNI_INPUT;
+    compiled->given.inputs = tni_arena_take_array(kept, compiled->given.input_count,
+                                                  sizeof *compiled->given.inputs);
+    compiled->given.noted = tni_arena_take_array(kept, graph->storage_count,
+                                                 sizeof *compiled->given.noted);
+    compiled->given.staging = tni_arena_take_array(kept, graph->storage_count,
+                                                   sizeof *compiled->given.staging);
+    compiled->given.is_limited = tni_arena_take_array(kept, graph->storage_count,
+                                                      sizeof *compiled->given.is_limited);
+    bool is_made = compiled->given.inputs && compiled->given.noted && compiled->given.staging &&
+                   compiled->given.is_limited;
     uint32_t count = 0;
     for (uint32_t v = 0; v < graph->value_count && is_made; v++) {
         const tni_value *value = &graph->values[v];
         for (uint32_t d = 0; d < TN_MAX_DIMS; d++)
             if (value->extent[d])
-                compiled->is_limited[value->storage] = true;
+                compiled->given.is_limited[value->storage] = true;
         if (value->source != TNI_INPUT)
             continue;
-        compiled->inputs[count++] = v;
+        compiled->given.inputs[count++] = v;
         bytes = graph->storages[value->storage].bytes;
-        compiled->staging[value->storage] = tni_arena_take(kept, bytes);
-        is_made = compiled->staging[value->storage] != NULL;
+        compiled->given.staging[value->storage] = tni_arena_take(kept, bytes);
+        is_made = compiled->given.staging[value->storage] != NULL;
     }
     return is_made ? TN_OK : tni_fail_memory(err, "the bytes of inputs", bytes);
 }

@@ -21,7 +21,7 @@
 #include "base/integer.h"
 #include "base/log.h"
 #include "base/sink.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 enum {
     MOST_ROUNDS = 8,
@@ -241,9 +241,7 @@ static tn_status start_again(tn_session *session, tn_error *err)
         tni_arena_init(&c->arena, &session->arena.allocator);
         c->rules = NULL;
         c->mapped = NULL;
-        c->offsets = c->scratch = NULL;
-        c->planned = NULL;
-        c->steps = (tni_steps){ 0 };
+        c->way = (tni_way){ 0 };
         status = tni_states_collect(session, c, err);
     }
     for (uint32_t i = 0; i < session->state_count; i++) {

@@ -2,7 +2,7 @@
 // number that no other ever has.
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_error *err)
 {
@@ -15,11 +15,11 @@ tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_erro
         tni_fail_memory(err, "a graph of a session", sizeof *compiled);
         return NULL;
     }
-    tni_arena_init(&compiled->kept, allocator);
+    tni_arena_init(&compiled->given.arena, allocator);
     tni_arena_init(&compiled->arena, allocator);
-    compiled->number = session->next_number++;
-    compiled->given = compiled->graph = graph;
-    compiled->fingerprint = graph->fingerprint;
+    compiled->given.number = session->next_number++;
+    compiled->given.graph = compiled->graph = graph;
+    compiled->given.fingerprint = graph->fingerprint;
     session->graphs[session->graph_count++] = compiled;
     if (tni_feeds_make(compiled, err) == TN_OK)
         return compiled;
@@ -35,18 +35,7 @@ void tni_graphs_unmake(tn_session *session, tni_compiled *compiled)
     tni_answers_finish(&compiled->answers);
     tni_schedule_finish(&compiled->schedule);
     tni_arena_finish(&compiled->arena);
-    *compiled = (tni_compiled){
-        .kept = compiled->kept,
-        .number = compiled->number,
-        .fingerprint = compiled->fingerprint,
-        .given = compiled->given,
-        .input_count = compiled->input_count,
-        .inputs = compiled->inputs,
-        .is_limited = compiled->is_limited,
-        .staging = compiled->staging,
-        .noted = compiled->noted,
-        .graph = compiled->given,
-    };
+    *compiled = (tni_compiled){ .given = compiled->given, .graph = compiled->given.graph };
     tni_arena_init(&compiled->arena, &session->arena.allocator);
 }
 
@@ -54,7 +43,7 @@ void tni_graphs_remove(tn_session *session, uint32_t at)
 {
     tni_compiled *compiled = session->graphs[at];
     tni_graphs_unmake(session, compiled);
-    tni_arena_finish(&compiled->kept);
+    tni_arena_finish(&compiled->given.arena);
     tni_free(&session->arena.allocator, compiled);
     session->graph_count--;
     for (uint32_t g = at; g < session->graph_count; g++)
@@ -67,13 +56,13 @@ tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char
     uint32_t low = 0, high = session->graph_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (session->graphs[middle]->number < number)
+        if (session->graphs[middle]->given.number < number)
             low = middle + 1;
         else
             high = middle;
     }
     *out_at = low;
-    if (low < session->graph_count && session->graphs[low]->number == number)
+    if (low < session->graph_count && session->graphs[low]->given.number == number)
         return TN_OK;
     if (number < session->next_number)
         return tni_fail(err, TN_E_ARG, "%s: graph %u was dropped", what, number);
@@ -102,7 +91,7 @@ static tn_status try_add(tn_session *session, const tn_graph *graph, uint32_t *o
         return TN_E_HOST_MEMORY;
     tn_status status = make(session, compiled, err);
     if (status == TN_OK) {
-        *out_number = compiled->number;
+        *out_number = compiled->given.number;
     } else {
         tni_graphs_remove(session, session->graph_count - 1);
         session->next_number--;   // nobody has seen it
@@ -176,10 +165,10 @@ tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const c
         return tni_fail(err, TN_E_ARG,
                         "%s: the value is TN_NO_VALUE: graph %u has none of the name that was "
                         "looked up, or none was",
-                        what, compiled->number);
+                        what, compiled->given.number);
     if (value.generation != graph->generation || value.index >= graph->value_count)
         return tni_fail(err, TN_E_ARG, "%s: not a value of graph %u of this session", what,
-                        compiled->number);
+                        compiled->given.number);
     *out_value = &graph->values[value.index];
     return TN_OK;
 }

@@ -14,7 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
+#include "exec/snapshot.h"
 
 enum { DEFAULT_BYTES = 1 << 20, FORGOTTEN = 1 };   // FORGOTTEN: a time before any
 
@@ -138,18 +139,18 @@ tn_status tni_journal_begin_here(tn_session *session, tn_error *err)
 
 static uint32_t storage_of(const tni_compiled *compiled, uint32_t input)
 {
-    return compiled->given->values[input].storage;
+    return compiled->given.graph->values[input].storage;
 }
 
 static uint64_t bytes_of(const tni_compiled *compiled, uint32_t input)
 {
-    return compiled->given->storages[storage_of(compiled, input)].bytes;
+    return compiled->given.graph->storages[storage_of(compiled, input)].bytes;
 }
 
 // Its staging has bytes from before the base, which the journal lacks.
 static bool is_older(const tni_journal *journal, const tni_compiled *compiled, uint32_t input)
 {
-    uint64_t noted = compiled->noted[storage_of(compiled, input)];
+    uint64_t noted = compiled->given.noted[storage_of(compiled, input)];
     return noted && noted != journal->time;
 }
 
@@ -170,9 +171,9 @@ bool tni_journal_has_room(const tn_session *session, const tni_compiled *compile
     for (uint32_t i = 0; i < count; i++)
         if (!is_older(journal, compiled, feeds[i].input.index))
             needed += sizeof(fed) + padded(feeds[i].bytes);
-    for (uint32_t i = 0; i < compiled->input_count; i++)   // as a whole, fed or not
-        if (is_older(journal, compiled, compiled->inputs[i]))
-            needed += sizeof(fed) + padded(bytes_of(compiled, compiled->inputs[i]));
+    for (uint32_t i = 0; i < compiled->given.input_count; i++)   // as a whole, fed or not
+        if (is_older(journal, compiled, compiled->given.inputs[i]))
+            needed += sizeof(fed) + padded(bytes_of(compiled, compiled->given.inputs[i]));
     return needed <= room;
 }
 
@@ -188,8 +189,8 @@ static void note_input(tni_journal *journal, tni_compiled *compiled, uint32_t in
     if (is_older(journal, compiled, input))
         bytes = bytes_of(compiled, input);   // what was not fed now may count later
     put(journal, &(fed){ .bytes = bytes, .input = input }, sizeof(fed));
-    put(journal, compiled->staging[storage], bytes);
-    compiled->noted[storage] = journal->time;
+    put(journal, compiled->given.staging[storage], bytes);
+    compiled->given.noted[storage] = journal->time;
 }
 
 // Called when there is room, or when one run is more than all of it holds.
@@ -203,14 +204,14 @@ void tni_journal_note(tn_session *session, tni_compiled *compiled, const tn_feed
         stop(session, "the inputs of one run are more than the journal of the session holds");
         return;
     }
-    entry made = { .before = journal->last, .graph = compiled->number };
+    entry made = { .before = journal->last, .graph = compiled->given.number };
     uint64_t at = journal->used;
     journal->used += sizeof made;
     for (uint32_t i = 0; i < count && session->state_count; i++, made.feed_count++)
         note_input(journal, compiled, feeds[i].input.index, feeds[i].bytes);
-    for (uint32_t i = 0; i < compiled->input_count && session->state_count; i++)
-        if (is_older(journal, compiled, compiled->inputs[i])) {
-            note_input(journal, compiled, compiled->inputs[i], 0);
+    for (uint32_t i = 0; i < compiled->given.input_count && session->state_count; i++)
+        if (is_older(journal, compiled, compiled->given.inputs[i])) {
+            note_input(journal, compiled, compiled->given.inputs[i], 0);
             made.feed_count++;
         }
     memcpy(journal->bytes + at, &made, sizeof made);
@@ -243,11 +244,11 @@ static bool forget_last(tni_journal *journal)
 // All inputs of a graph count as never fed: zero, though runs that are kept may feed them.
 static void forget_inputs(tni_compiled *compiled)
 {
-    for (uint32_t i = 0; i < compiled->input_count; i++) {
-        uint32_t storage = storage_of(compiled, compiled->inputs[i]);
-        memset(compiled->staging[storage], 0, bytes_of(compiled, compiled->inputs[i]));
-        if (compiled->noted[storage])
-            compiled->noted[storage] = FORGOTTEN;
+    for (uint32_t i = 0; i < compiled->given.input_count; i++) {
+        uint32_t storage = storage_of(compiled, compiled->given.inputs[i]);
+        memset(compiled->given.staging[storage], 0, bytes_of(compiled, compiled->given.inputs[i]));
+        if (compiled->given.noted[storage])
+            compiled->given.noted[storage] = FORGOTTEN;
     }
 }
 
@@ -294,10 +295,11 @@ static void clear_inputs(const tn_session *session, uint64_t noted)
 {
     for (uint32_t g = 0; g < session->graph_count; g++) {
         const tni_compiled *compiled = session->graphs[g];
-        for (uint32_t i = 0; i < compiled->input_count; i++) {
-            uint32_t storage = storage_of(compiled, compiled->inputs[i]);
-            if (compiled->noted[storage] == noted)
-                memset(compiled->staging[storage], 0, bytes_of(compiled, compiled->inputs[i]));
+        for (uint32_t i = 0; i < compiled->given.input_count; i++) {
+            uint32_t storage = storage_of(compiled, compiled->given.inputs[i]);
+            if (compiled->given.noted[storage] == noted)
+                memset(compiled->given.staging[storage], 0,
+                       bytes_of(compiled, compiled->given.inputs[i]));
         }
     }
 }
@@ -309,7 +311,8 @@ static void take_feeds(const tni_journal *journal, const tni_compiled *compiled,
         fed f;
         memcpy(&f, journal->bytes + *at, sizeof f);
         *at += sizeof f;
-        memcpy(compiled->staging[storage_of(compiled, f.input)], journal->bytes + *at, f.bytes);
+        memcpy(compiled->given.staging[storage_of(compiled, f.input)], journal->bytes + *at,
+               f.bytes);
         *at += padded(f.bytes);
     }
 }

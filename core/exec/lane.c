@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "base/integer.h"
+#include "exec/session.h"
 
 enum { HOST_POOL = 1 };   // tnp_memory_info.pool of the host's own memory
 
@@ -64,11 +65,6 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
     return status;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_options *options,
                               tn_error *err)
 {
@@ -77,11 +73,11 @@ tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_opt
     tnp_queue_options how = *options;
     how.size = sizeof how;
     how.kind = role == TNI_COMPUTE ? TNP_QUEUE_COMPUTE : TNP_QUEUE_COPY;
-    how.pending = larger(how.pending, has->pending);
-    how.points = larger(how.points, has->points);
-    how.copies = larger(how.copies, has->copies);
-    how.update_bytes = larger(how.update_bytes, has->update_bytes);
-    how.updates = larger(how.updates, has->updates);
+    how.pending = tni_larger_u32(how.pending, has->pending);
+    how.points = tni_larger_u32(how.points, has->points);
+    how.copies = tni_larger_u32(how.copies, has->copies);
+    how.update_bytes = tni_larger_u32(how.update_bytes, has->update_bytes);
+    how.updates = tni_larger_u32(how.updates, has->updates);
     if (queue->queue && how.pending == has->pending && how.points == has->points &&
         how.copies == has->copies && how.update_bytes == has->update_bytes &&
         how.updates == has->updates)

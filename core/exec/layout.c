@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 typedef struct layout {
     const tn_session *session;
@@ -73,14 +73,15 @@ static void touch_by_nodes(layout *l)
 
 static void touch_by_copies(layout *l)
 {
-    const tni_steps *steps = &l->compiled->steps;
-    for (uint32_t s = 0; s < steps->step_count; s++) {
-        const tni_step *step = &steps->steps[s];
-        uint32_t here = l->order.of_step[s];
-        if (step->kind == TNI_STEP_PROGRAM || here == TNP_NONE)
+    const tni_works *works = &l->compiled->way.works;
+    for (uint32_t s = 0; s < works->count; s++) {
+        const tni_work *work = &works->list[s];
+        uint32_t here = l->order.of_work[s];
+        if (work->kind == TNI_WORK_PROGRAM || here == TNP_NONE)
             continue;
-        for (uint32_t i = step->first_move; i < step->first_move + step->move_count; i++) {
-            uint32_t storage = l->compiled->schedule.transfers[steps->moves[i]].storage;
+        for (uint32_t i = work->first_transfer; i < work->first_transfer + work->transfer_count;
+             i++) {
+            uint32_t storage = l->compiled->schedule.transfers[works->transfers[i]].storage;
             touch(l, storage, here, here + 1);
             l->is_transferred[storage] = true;
         }
@@ -290,7 +291,7 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
                               tni_arena *scratch, tn_error *err)
 {
     layout l = { .session = session, .compiled = compiled, .place = place };
-    tni_planned *planned = &compiled->planned[place];
+    tni_planned *planned = &compiled->way.planned[place];
     tni_plan plan;
     uint64_t begin_ns = tni_now_ns();
     tn_status status = find_intervals(&l, scratch, err);
@@ -310,8 +311,8 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     if (!by_storage || !by_unit)
         return tni_fail_memory(err, "a memory plan", l.count * sizeof *by_storage);
     keep_offsets(&l, &plan, by_storage, by_unit);
-    compiled->offsets[place] = by_storage;
-    compiled->scratch[place] = by_unit;
+    compiled->way.offsets[place] = by_storage;
+    compiled->way.scratch[place] = by_unit;
     planned->plan = plan;
     planned->plan.offsets = NULL;
     return TN_OK;
@@ -322,15 +323,15 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);
     tn_status status = TN_OK;
-    compiled->offsets = tni_arena_take_array(&compiled->arena, session->lane_count,
-                                             sizeof *compiled->offsets);
-    compiled->scratch = tni_arena_take_array(&compiled->arena, session->lane_count,
-                                             sizeof *compiled->scratch);
-    compiled->planned = tni_arena_take_array(&compiled->arena, session->lane_count,
-                                             sizeof *compiled->planned);
-    if (!compiled->offsets || !compiled->scratch || !compiled->planned)
+    compiled->way.offsets = tni_arena_take_array(&compiled->arena, session->lane_count,
+                                                 sizeof *compiled->way.offsets);
+    compiled->way.scratch = tni_arena_take_array(&compiled->arena, session->lane_count,
+                                                 sizeof *compiled->way.scratch);
+    compiled->way.planned = tni_arena_take_array(&compiled->arena, session->lane_count,
+                                                 sizeof *compiled->way.planned);
+    if (!compiled->way.offsets || !compiled->way.scratch || !compiled->way.planned)
         status = tni_fail_memory(err, "a memory plan",
-                                 session->lane_count * sizeof *compiled->planned);
+                                 session->lane_count * sizeof *compiled->way.planned);
     for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
         status = lay_out_lane(session, compiled, place, &scratch, err);
         if (status == TN_E_DEVICE_MEMORY)
@@ -359,7 +360,7 @@ tn_status tni_layout_reserve(tn_session *session, tni_compiled *compiled, tn_err
 {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++)
-        status = reserve_lane(session, &session->lanes[i], &compiled->planned[i].plan, err);
+        status = reserve_lane(session, &session->lanes[i], &compiled->way.planned[i].plan, err);
 #ifdef TN_CHECKED
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 typedef struct making {
     tn_session *session;
@@ -144,7 +144,7 @@ static tn_status bind_storages(making *m, tn_error *err)
     for (uint32_t i = 0; i < m->slice.slice.storage_count; i++) {
         uint32_t storage = m->slice.graph_storage[i];
         uint64_t bytes = graph->storages[storage].bytes,
-                 offset = m->compiled->offsets[place][storage];
+                 offset = m->compiled->way.offsets[place][storage];
         tni_source source = tni_storage_source(graph, storage);
         if (bytes == 0)
             continue;
@@ -179,7 +179,7 @@ static tn_status bind_units(making *m, tn_error *err)
     for (uint32_t u = 0; u < m->segment->unit_count; u++) {
         const tni_claim *claim = m->compiled->schedule.units[m->segment->first_unit + u];
         if (claim->scratch_bytes) {
-            uint64_t offset = m->compiled->scratch[place][m->segment->first_unit + u];
+            uint64_t offset = m->compiled->way.scratch[place][m->segment->first_unit + u];
             tnp_buffer *buffer = tni_lane_chunk(m->lane, &offset)->buffer;
             add_binding(m, TNP_BIND_SCRATCH, u, 0, buffer, offset, claim->scratch_bytes);
         }
@@ -255,7 +255,7 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
             continue;
         if (tni_comes_at_submit(graph, storage, m->lane->device->info.update_bytes))
             program->updates[program->update_count++] = (tnp_update){
-                .storage = i, .bytes = (uint32_t)bytes, .data = m->compiled->staging[storage]
+                .storage = i, .bytes = (uint32_t)bytes, .data = m->compiled->given.staging[storage]
             };
         else if (!is_fed_before(m, program, storage))
             program->fed[program->fed_count++] = storage;

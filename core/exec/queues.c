@@ -1,7 +1,8 @@
 // queues.c: the queues of the lanes that are given work, large enough for what a run puts there, so
 // that it can be filled ahead; and the semaphores by which one device hears of another.
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "base/integer.h"
+#include "exec/session.h"
 
 // Beyond MOST_PENDING the queue is full for a while.
 enum { LEAST_PENDING = 16, MOST_PENDING = 256, LEAST_POINTS = 2 };
@@ -12,11 +13,6 @@ static bool has_state(const tn_session *session, uint32_t place)
         if (session->states[i].place == place)
             return true;
     return false;
-}
-
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
 }
 
 // What programs of a graph on a lane take with a submit, and what copies bring before it.
@@ -32,24 +28,24 @@ static void count_inputs(const tni_compiled *compiled, const tni_lane *lane,
         updates += comes;
         copies += !comes && tni_storage_source(graph, s) == TNI_INPUT;
     }
-    most->update_bytes = larger(most->update_bytes, (uint32_t)bytes);
-    most->updates = larger(most->updates, updates);
-    most->copies = larger(most->copies, copies);
+    most->update_bytes = tni_larger_u32(most->update_bytes, (uint32_t)bytes);
+    most->updates = tni_larger_u32(most->updates, updates);
+    most->copies = tni_larger_u32(most->copies, copies);
 }
 
 // What a run of a graph puts into a queue of the session. Whether it is anything.
 static bool count_works(const tni_compiled *compiled, uint32_t queue, tnp_queue_options *most)
 {
     uint32_t works = 0;
-    for (uint32_t s = 0; s < compiled->steps.step_count; s++) {
-        const tni_step *step = &compiled->steps.steps[s];
-        if (step->queue != queue)
+    for (uint32_t s = 0; s < compiled->way.works.count; s++) {
+        const tni_work *work = &compiled->way.works.list[s];
+        if (work->queue != queue)
             continue;
-        works += step->kind == TNI_STEP_PROGRAM ? 2 : 1;   // perhaps copies before the program
-        most->points = larger(most->points, step->wait_count);
-        most->copies = larger(most->copies, step->move_count);
+        works += work->kind == TNI_WORK_PROGRAM ? 2 : 1;   // perhaps copies before the program
+        most->points = tni_larger_u32(most->points, work->wait_count);
+        most->copies = tni_larger_u32(most->copies, work->transfer_count);
     }
-    most->pending = larger(most->pending, works < MOST_PENDING ? works : MOST_PENDING);
+    most->pending = tni_larger_u32(most->pending, works < MOST_PENDING ? works : MOST_PENDING);
     return works > 0;
 }
 
@@ -70,8 +66,8 @@ static tn_status make_mirrors(tn_session *session, const tni_compiled *compiled,
 {
     uint32_t queues = session->lane_count * TNI_QUEUES;
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < compiled->steps.relay_count && status == TN_OK; i++) {
-        const tni_relay *relay = &compiled->steps.relays[i];
+    for (uint32_t i = 0; i < compiled->way.works.relay_count && status == TN_OK; i++) {
+        const tni_relay *relay = &compiled->way.works.relays[i];
         tni_lane *lane = &session->lanes[relay->place];
         if (!lane->mirrors)
             lane->mirrors = tni_arena_take_array(&session->arena, queues, sizeof *lane->mirrors);

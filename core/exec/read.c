@@ -4,7 +4,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // Where the bytes of a storage are to be read.
 typedef struct source {
@@ -19,7 +19,7 @@ static source find_source(const tn_session *session, const tni_compiled *compile
 {
     const tni_value *owner = &compiled->graph->values[compiled->graph->storages[storage].owner];
     if (owner->source == TNI_INPUT)
-        return (source){ .host = compiled->staging[storage] };
+        return (source){ .host = compiled->given.staging[storage] };
     if (owner->source == TNI_WEIGHT)
         return (source){ .weight = owner };
     if (owner->source == TNI_STATE) {
@@ -27,7 +27,7 @@ static source find_source(const tn_session *session, const tni_compiled *compile
         return (source){ &session->lanes[state->place], state->buffer, 0, state->map, NULL };
     }
     uint32_t place = compiled->schedule.places[owner->node];
-    uint64_t offset = compiled->offsets[place][storage];
+    uint64_t offset = compiled->way.offsets[place][storage];
     const tni_chunk *chunk = tni_lane_chunk(&session->lanes[place], &offset);
     return (source){ &session->lanes[place], chunk->buffer, offset,
                      chunk->map ? (const unsigned char *)chunk->map + offset : NULL, NULL };
@@ -90,9 +90,9 @@ static tn_status read_output(const tn_session *session, const tni_compiled *comp
                              const tni_value *value, void *to, uint64_t bytes, tn_error *err)
 {
     bool is_in_arena = tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
-    if (is_in_arena && session->last_graph != compiled->number)
+    if (is_in_arena && session->last_graph != compiled->given.number)
         return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
-                        compiled->number);
+                        compiled->given.number);
     source from = find_source(session, compiled, value->storage);
     return gather(&from, value, to, bytes, err);
 }

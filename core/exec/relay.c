@@ -4,7 +4,7 @@
 // the host raises as that of the queue is raised. So the work can be submitted ahead. A plugin that
 // has notices tells by itself when it is time; else the calling thread waits (submit.c).
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 static tni_lane *lane_of(const tni_relay *relay)
 {

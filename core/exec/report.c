@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/options.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 uint32_t tn_session_device_count(const tn_session *session)
 {
@@ -95,10 +95,10 @@ static void find_offsets(lives *l)
 {
     for (uint32_t s = 0; s < l->compiled->graph->storage_count; s++)
         if (l->lane.of_storage[s] != TNP_NONE)
-            l->offsets[l->lane.of_storage[s]] = l->compiled->offsets[l->place][s];
+            l->offsets[l->lane.of_storage[s]] = l->compiled->way.offsets[l->place][s];
     for (uint32_t u = 0; u < l->compiled->schedule.unit_count; u++)
         if (l->lane.of_unit[u] != TNP_NONE)
-            l->offsets[l->lane.of_unit[u]] = l->compiled->scratch[l->place][u];
+            l->offsets[l->lane.of_unit[u]] = l->compiled->way.scratch[l->place][u];
 }
 
 static void find_blocks(lives *l)
@@ -170,7 +170,7 @@ static const char *name_of_step(const lives *l, uint32_t step)
 
 static void fill_memory(const lives *l, tn_graph_memory *memory)
 {
-    const tni_planned *planned = &l->compiled->planned[l->place];
+    const tni_planned *planned = &l->compiled->way.planned[l->place];
     memory->is_proved_optimal = planned->plan.is_optimal;
     memory->step_count = l->compiled->schedule.unit_count;
     memory->peak_step = l->peak_step;

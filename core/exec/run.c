@@ -1,6 +1,6 @@
 // run.c: one run, from what the caller gives it to its end.
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 static tn_status make_room(tn_session *session, const tni_compiled *compiled, const tn_feed *feeds,
                            uint32_t feed_count, tn_error *why)

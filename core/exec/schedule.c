@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // Where the schedule has put states that were still free.
 static void note_places(tn_session *session, const tni_compiled *compiled)
@@ -59,6 +59,7 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
         .graph = compiled->graph,
         .devices = session->devices,
         .device_count = session->lane_count,
+        .links = &session->links,
         .rules = compiled->rules,
         .keeping = { .mapped = compiled->mapped,
                      .mapped_count = compiled->graph->storage_count,

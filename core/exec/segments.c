@@ -118,7 +118,7 @@ static double copies_ns(const tni_schedule *schedule, uint64_t *out_bytes)
 double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer)
 {
     const tni_transfer *t = &schedule->transfers[transfer];
-    return tni_links_cost_ns(&schedule->links, t->from, t->to,
+    return tni_links_cost_ns(schedule->links, t->from, t->to,
                              schedule->graph->storages[t->storage].bytes);
 }
 

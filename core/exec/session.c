@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/options.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // ----------------------------------------------------------------------------------------- devices
 
@@ -99,6 +99,9 @@ static tn_status open_lanes(tn_session *session, tn_error *err)
             return tni_lane_blame(lane, status);
         session->lane_count++;
     }
+    if (!tni_links_find(session->devices, session->lane_count, &session->arena, &session->links))
+        return tni_fail_memory(err, "the links of devices",
+                               (uint64_t)most * most * sizeof *session->links.latency_ns);
     return TN_OK;
 }
 
@@ -127,7 +130,7 @@ static uint64_t fingerprint(const tn_session *session)
 {
     uint64_t mixed = session->graph_count;
     for (uint32_t g = 0; g < session->graph_count; g++)
-        mixed = (mixed ^ session->graphs[g]->fingerprint) * UINT64_C(1099511628211);
+        mixed = (mixed ^ session->graphs[g]->given.fingerprint) * UINT64_C(1099511628211);
     return mixed;
 }
 
@@ -173,7 +176,7 @@ void tni_session_unmake(tn_session *session)
     session->lane_count = 0;
     session->lanes = NULL;
     session->devices = NULL;
-    session->links = NULL;
+    session->links = (tni_links){ 0 };
     session->layers = (tni_layers){ 0 };
     tni_free(&allocator, session->fit.kept);
     session->fit = (tni_fit){ 0 };

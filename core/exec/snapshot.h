@@ -10,7 +10,7 @@
 #ifndef TNI_SNAPSHOT_H
 #define TNI_SNAPSHOT_H
 
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's numbers are the machine's");
 
@@ -42,5 +42,9 @@ _Static_assert(sizeof(tni_snapshot_entry) == 96, "as in the file");
 // Bytes of the first `count` of the last dim; UINT64_MAX when the state has not so many, or they
 // are no whole blocks.
 uint64_t tni_state_part_bytes(const tni_state *state, int64_t count);
+
+// All states as a snapshot of this session has them.
+tn_status tni_snapshot_set(tn_session *session, const tn_snapshot *snapshot, tn_error *err);
+void tni_snapshot_retain(tn_snapshot *snapshot);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/integer.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 static tni_state *find_state(tn_session *session, const char *name)
 {

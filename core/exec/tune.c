@@ -264,19 +264,10 @@ tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
         status = tni_fail(err, TN_E_ARG, "%s: from device %u to %u is asked, the session has %u",
                           __func__, from, to, session->lane_count);
     if (status == TN_OK) {
-        tni_arena arena;
-        tni_links links;
-        tni_arena_init(&arena, &session->arena.allocator);
-        if (tni_links_find(session->devices, session->lane_count, &arena, &links)) {
-            size_t at = (size_t)from * session->lane_count + to;
-            link.known_by = TN_KNOWN_BY_DEFAULT + links.known_by[at];
-            link.latency_ns = links.latency_ns[at];
-            link.bytes_per_s = 1e9 / links.ns_per_byte[at];
-        } else {
-            status = tni_fail_memory(err, "the links of devices",
-                                     (uint64_t)session->lane_count * session->lane_count);
-        }
-        tni_arena_finish(&arena);
+        size_t at = (size_t)from * session->lane_count + to;
+        link.known_by = TN_KNOWN_BY_DEFAULT + session->links.known_by[at];
+        link.latency_ns = session->links.latency_ns[at];
+        link.bytes_per_s = 1e9 / session->links.ns_per_byte[at];
     }
     tni_give_struct(out_link, &link, sizeof link);
     return status;

@@ -9,7 +9,7 @@
 
 #include <tenon/tune.h>
 
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // Spans of all runs since the last clear, on the clock of now_ns.
 typedef struct tni_spans {

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 
 // The same bytes may be two constants: a pack is also told by what the value makes of them.
 static tni_resident *find_resident(tn_session *session, const tni_resident *wanted)

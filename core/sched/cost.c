@@ -24,7 +24,8 @@ bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out)
     out->latency_ns = tni_arena_take_array(arena, pairs, sizeof *out->latency_ns);
     out->ns_per_byte = tni_arena_take_array(arena, pairs, sizeof *out->ns_per_byte);
     out->known_by = tni_arena_take_array(arena, pairs, sizeof *out->known_by);
-    if (!out->latency_ns || !out->ns_per_byte || !out->known_by)
+    out->flags = tni_arena_take_array(arena, pairs, sizeof *out->flags);
+    if (!out->latency_ns || !out->ns_per_byte || !out->known_by || !out->flags)
         return false;
     for (size_t i = 0; i < pairs; i++) {
         out->latency_ns[i] = default_latency_ns;
@@ -59,8 +60,10 @@ static void find_link(const tn_device *from, const tn_device *to, tni_links *out
 {
     tnp_link direct, up, down;
     half whole;
-    if (tni_device_is_beside(from, to) && to->opened && ask_link(from, to, &direct) &&
-        (direct.flags & TNP_LINK_COPY)) {
+    bool is_told = tni_device_is_beside(from, to) && to->opened &&
+                   tni_device_link(from, to, &direct);
+    out->flags[at] = is_told ? direct.flags : 0;
+    if (is_told && direct.bytes_per_s && (direct.flags & TNP_LINK_COPY)) {
         whole = find_half(tni_measured_peer(from, to), true, &direct);
     } else {
         bool is_up_told = ask_link(from, NULL, &up), is_down_told = ask_link(NULL, to, &down);

@@ -14,6 +14,7 @@ typedef enum tni_known_by { TNI_BY_DEFAULT, TNI_BY_PLUGIN, TNI_BY_MEASURE } tni_
 typedef struct tni_links {
     uint32_t place_count;
     uint8_t *known_by;   // a tni_known_by: of two halves the worse
+    uint32_t *flags;     // TNP_LINK_…, as a plugin says that has both devices; else 0
     double *latency_ns;
     double *ns_per_byte;
 } tni_links;
@@ -23,6 +24,11 @@ static inline double tni_links_cost_ns(const tni_links *links, uint32_t from, ui
 {
     size_t i = (size_t)from * links->place_count + to;
     return from == to ? 0 : links->latency_ns[i] + (double)bytes * links->ns_per_byte[i];
+}
+
+static inline uint32_t tni_links_flags(const tni_links *links, uint32_t from, uint32_t to)
+{
+    return links->flags[(size_t)from * links->place_count + to];
 }
 
 // Of a link that nobody knows.

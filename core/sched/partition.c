@@ -174,7 +174,7 @@ static void need_here(moving *m, uint32_t value, uint32_t place)
     m->holds[storage] |= here;
     if (m->transfers) {
         m->transfers[m->count] = (tni_transfer){ storage, m->holder[storage], place, m->segment };
-        m->schedule->cost_ns += tni_links_cost_ns(&m->schedule->links, m->holder[storage], place,
+        m->schedule->cost_ns += tni_links_cost_ns(m->schedule->links, m->holder[storage], place,
                                                   graph->storages[storage].bytes);
     }
     m->count++;

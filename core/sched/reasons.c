@@ -168,9 +168,9 @@ static double copies_ns(const tni_offers *o, uint32_t storage, const tni_claim *
     double sum = 0;
     for (uint32_t i = o->first_reader[storage]; i < o->first_reader[storage + 1]; i++)
         readers |= UINT64_C(1) << (is_in(unit, o->readers[i]) ? place : s->places[o->readers[i]]);
-    for (uint32_t to = 0; to < s->links.place_count; to++)
+    for (uint32_t to = 0; to < s->links->place_count; to++)
         if (readers >> to & 1)
-            sum += tni_links_cost_ns(&s->links, from, to, s->graph->storages[storage].bytes);
+            sum += tni_links_cost_ns(s->links, from, to, s->graph->storages[storage].bytes);
     return sum;
 }
 

@@ -174,7 +174,7 @@ typedef struct tni_schedule {
     uint32_t *steps;           // by node: index of its unit
     uint32_t *places;          // by node
     uint8_t *why;              // by node: a tni_why
-    tni_links links;           // between the devices
+    const tni_links *links;    // as requested
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
     double greedy_ns;          // what each node to the cheapest device, in order, would cost;
@@ -191,6 +191,8 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
+    const tni_links *links;           // between the devices, outlive the schedule; NULL = they are
+                                      // found now
     const tni_rule *rules;            // by node of graph; NULL = nothing is asked
     const uint64_t *limits;        // by device: bytes that weights, states and the arena may take;
                                    // NULL = as many as they want

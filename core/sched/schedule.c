@@ -2,6 +2,15 @@
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
+// Those of the request, or found now. false: out of memory.
+static bool take_links(const tni_schedule_request *request, tni_arena *arena, tni_schedule *s)
+{
+    tni_links *found = request->links ? NULL : tni_arena_take(arena, sizeof *found);
+    s->links = request->links ? request->links : found;
+    return request->links ||
+           (found && tni_links_find(request->devices, request->device_count, arena, found));
+}
+
 static tn_status assign_and_partition(const tni_schedule_request *request, tni_arena *arena,
                                       tni_arena *scratch, tni_schedule *s, tn_error *err)
 {
@@ -9,8 +18,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
     s->why = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->why);
-    if (!chosen || !s->why ||
-        !tni_links_find(request->devices, request->device_count, arena, &s->links))
+    if (!chosen || !s->why || !take_links(request, arena, s))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
     tni_solution solution = { 0 };
     tni_assign_request assign = { .graph = s->graph,
@@ -20,7 +28,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
                                   .pinned_count = s->given->storage_count,
                                   .places = tni_places_of(request),
                                   .answers = s->answers,
-                                  .links = &s->links,
+                                  .links = s->links,
                                   .rules = request->rules,
                                   .is_decomposed = s->own_graph != NULL,
                                   .limits = request->limits,

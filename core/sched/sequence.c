@@ -136,7 +136,7 @@ static void find_edges(sequencing *q)
                 }
                 uint32_t storage = graph->values[graph->nodes[before].output].storage;
                 q->arrive_ns[q->after_first[from + 1]] = tni_links_cost_ns(
-                    &s->links, s->segments[from].place, s->segments[to].place,
+                    s->links, s->segments[from].place, s->segments[to].place,
                     graph->storages[storage].bytes);
                 q->after[q->after_first[from + 1]++] = to;
             }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 #include "failing_alloc.h"
 #include "session_rig.h"
 
@@ -17,7 +17,7 @@ static uint64_t *offset_of(tn_session *session, uint32_t place, const char *name
     const tni_compiled *compiled = session->graphs[0];
     for (uint32_t s = 0; s < compiled->graph->storage_count; s++)
         if (strcmp(compiled->graph->values[compiled->graph->storages[s].owner].name, name) == 0)
-            return &compiled->offsets[place][s];
+            return &compiled->way.offsets[place][s];
     fail_msg("there is no value '%s'", name);
     return NULL;
 }
@@ -234,7 +234,7 @@ static void scratch_is_its_unit_s_alone(void **state)
     claim.scratch_bytes = 64;
     session->graphs[0]->schedule.units[2] = &claim;
     need_wrong(session, "scratch", "the scratch of step 2 has no place");
-    session->graphs[0]->scratch[0][2] = *offset_of(session, 0, "c") + 32;
+    session->graphs[0]->way.scratch[0][2] = *offset_of(session, 0, "c") + 32;
     need_wrong(session, "scratch on c", "live together and share bytes");
     tn_session_destroy(session);
     tn_graph_destroy(graph);

@@ -1,4 +1,4 @@
-// The steps of a run: which there are, what waits for what, and what happens when a call on their
+// The works of a run: which there are, what waits for what, and what happens when a call on their
 // way fails.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "exec/exec_internal.h"
+#include "exec/session.h"
 #include "session_rig.h"
 
 enum { FLOATS = 96 };
@@ -24,24 +24,24 @@ static int fill(void **state)
 }
 
 // Kind, places, and in brackets what it waits for: "0 P a, 1 O ab (0), 2 I ab (1), 3 P b (2)".
-static const char *steps_of(const tn_session *session)
+static const char *works_of(const tn_session *session)
 {
     static char text[1024];
-    const tni_steps *steps = &session->graphs[0]->steps;
+    const tni_works *works = &session->graphs[0]->way.works;
     size_t used = 0;
     text[0] = 0;
-    for (uint32_t s = 0; s < steps->step_count; s++) {
-        const tni_step *step = &steps->steps[s];
-        const char *const names[] = { session->lanes[step->queue / TNI_QUEUES].device->name,
-                                      session->lanes[step->from].device->name,
-                                      session->lanes[step->to].device->name };
-        bool is_program = step->kind == TNI_STEP_PROGRAM;
+    for (uint32_t s = 0; s < works->count; s++) {
+        const tni_work *work = &works->list[s];
+        const char *const names[] = { session->lanes[work->queue / TNI_QUEUES].device->name,
+                                      session->lanes[work->from].device->name,
+                                      session->lanes[work->to].device->name };
+        bool is_program = work->kind == TNI_WORK_PROGRAM;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u %c %.1s%.1s", s ? ", " : "",
-                                 s, "POI"[step->kind], names[is_program ? 0 : 1],
+                                 s, "POI"[work->kind], names[is_program ? 0 : 1],
                                  is_program ? "" : names[2]);
-        for (uint32_t w = 0; w < step->wait_count; w++)
+        for (uint32_t w = 0; w < work->wait_count; w++)
             used += (size_t)snprintf(text + used, sizeof text - used, " (%u)",
-                                     steps->waits[step->first_wait + w].waits_for);
+                                     works->waits[work->first_wait + w].waits_for);
     }
     return text;
 }
@@ -113,12 +113,12 @@ static tn_session *make_session(tn_runtime *runtime, const tn_graph *graph)
     return rig_session(runtime, &graph, 1, all_names);
 }
 
-static void steps_wait_only_for_what_no_queue_orders(void **state)
+static void works_wait_only_for_what_no_queue_orders(void **state)
 {
     (void)state;
     static const struct {
         tn_graph *(*make)(void);
-        const char *more, *steps;
+        const char *more, *works;
     } cases[] = {
         { make_chain, "", "0 P a, 1 O ab (0), 2 I ab (1), 3 P b (2)" },
         { make_chain, ",\"peer\":true", "0 P a, 1 O ab (0), 2 P b (1)" },
@@ -135,8 +135,8 @@ static void steps_wait_only_for_what_no_queue_orders(void **state)
         tn_runtime *runtime = make_runtime(cases[i].more, cases[i].more);
         tn_graph *graph = cases[i].make();
         tn_session *session = make_session(runtime, graph);
-        if (strcmp(steps_of(session), cases[i].steps) != 0)
-            fail_msg("case %zu: %s", i, steps_of(session));
+        if (strcmp(works_of(session), cases[i].works) != 0)
+            fail_msg("case %zu: %s", i, works_of(session));
         tn_session_destroy(session);
         tn_graph_destroy(graph);
         tn_runtime_destroy(runtime);
@@ -188,7 +188,7 @@ static void a_plugin_without_notices_does(void **state)
     }
 }
 
-// More steps than a queue holds: then the calling thread first does what is its own to do.
+// More works than a queue holds: then the calling thread first does what is its own to do.
 static void full_queues_are_waited_for(void **state)
 {
     (void)state;
@@ -276,7 +276,7 @@ static void any_call_may_fail_and_its_device_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_wait_only_for_what_no_queue_orders),
+        cmocka_unit_test(works_wait_only_for_what_no_queue_orders),
         cmocka_unit_test(a_plugin_without_notices_does),
         cmocka_unit_test(full_queues_are_waited_for),
         cmocka_unit_test(any_call_may_fail_and_its_device_is_told),

@@ -1,0 +1,46 @@
+// fit.h: a placement that fits what is free, for the files of this folder only.
+#ifndef TNI_EXEC_FIT_H
+#define TNI_EXEC_FIT_H
+
+#include <tenon/session.h>
+
+#include "sched/placement.h"
+#include "sched/sched.h"
+
+typedef struct tni_compiled tni_compiled;
+
+// What memory there is, and what the graphs scheduled so far take of it. Arrays by lane.
+typedef struct tni_fit {
+    uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
+    uint64_t *alignments, *largest;
+    uint64_t *arena;           // what is set aside for arenas while memory is short
+    uint64_t *weights;         // of `kept`
+    uint64_t *program_bytes;   // that devices keep with programs, beside buffers
+    uint64_t *needed;          // of all: set when all graphs have a layout
+    tni_kept_bytes *kept;      // of all graphs, sorted
+    uint32_t kept_count, kept_capacity;
+    bool is_short;           // without limits it did not fit: they hold
+    uint32_t short_place;    // that was short of memory last; TNP_NONE
+    uint32_t asked_layers;   // of the placement; its layers tell how many it became
+} tni_fit;
+
+// Schedules and lays out all graphs that the session is created with, so that what is needed is
+// free: without limits first, then within them, then with fewer layers where the placement is of
+// layers.
+tn_status tni_session_fit(tn_session *session, tn_error *err);
+// Rules of a graph by the placement, and which of its constants are mapped where; once.
+tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
+// While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
+tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
+// What the schedule of a graph keeps is from now on kept.
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
+// Bytes of the states on a lane, each as large as the device makes it. without: by state, those
+// that do not count; NULL = all do. UINT64_MAX: more than a number holds.
+uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);
+// What weights and these states leave of what is free on a lane; UINT64_MAX = not known.
+uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
+// Of all graphs but one: some were dropped since.
+tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
+void tni_fit_explain(const tn_session *session, const tn_sink *sink);
+
+#endif

@@ -1,0 +1,34 @@
+// weights.h: the bytes of constants on the lanes: imported where the application has them, copied
+// there, or packed.
+#ifndef TNI_EXEC_WEIGHTS_H
+#define TNI_EXEC_WEIGHTS_H
+
+#include <tenon/session.h>
+
+#include "sched/sched.h"
+
+typedef struct tni_compiled tni_compiled;
+
+// Where the bytes of a constant are for one lane.
+typedef struct tni_resident {
+    uint32_t place;
+    uint32_t layout;                  // 0 = as the application has them; else a pack
+    const void *data;                 // of the application: tells constants apart, with bytes
+    uint64_t bytes;                   // of data, or of the pack
+    uint64_t run_bytes, run_stride;   // of a part, as in tni_value
+    tn_dtype dtype;   // of the value that a pack was made of, as are dims and strides
+    int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    tnp_buffer *buffer;   // NULL: this entry is free
+    uint32_t uses;        // by graphs, each as often as it asks; with the last one it goes
+    bool is_mapped;       // read where the application has it
+} tni_resident;
+
+// The buffer of a constant on a lane, made when it is first asked for. It stays as long as a graph
+// that asked for it.
+tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
+                              uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
+tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err);
+void tni_weights_release(tn_session *session, tni_compiled *compiled);
+
+#endif
