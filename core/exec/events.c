@@ -5,6 +5,14 @@
 
 enum { MOST_EVENTS = 1000 };   // those after them are in the log alone
 
+static uint32_t number_of(const tn_session *session, const tn_device *device)
+{
+    for (uint32_t i = 0; i < session->candidate_count; i++)
+        if (session->candidates[i].device == device)
+            return i;
+    return UINT32_MAX;
+}
+
 void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,
                     uint64_t runs, const char *text)
 {
@@ -21,6 +29,7 @@ void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device,
         .device = device ? device->name : NULL,
         .text = kept ? kept : "",
         .status = status,
+        .number = number_of(session, device),
         .run = session->asked_runs,
         .repeated_runs = runs,
     };

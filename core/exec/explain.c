@@ -155,13 +155,8 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
 static void say_memory(const tn_session *session, uint32_t place, const tn_sink *sink)
 {
     const tni_lane *lane = &session->lanes[place];
-    uint64_t state_bytes = 0;
-    uint32_t states = 0;
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == place) {
-            state_bytes += session->states[i].bytes;
-            states++;
-        }
+    uint64_t state_bytes;
+    uint32_t states = tni_states_on(session, place, &state_bytes);
     tni_say(sink,
             "%s: arena of %" PRIu64 " bytes (no plan is below %" PRIu64 "; without sharing %" PRIu64
             "), %u state%s of %" PRIu64 " bytes%s\n",

@@ -290,7 +290,7 @@ static void say_boundaries_of_op(const telling *t, uint32_t op)
     uint32_t begins = 0, ends = 0;
     for (uint32_t s = 1; s < t->schedule->segment_count; s++) {
         tni_boundary b = tni_boundary_of(&t->offers, s);
-        if (b.why == TNI_BEGINS_UNSUPPORTED && t->graph->nodes[b.node].op == op)
+        if (b.why == TN_BEGINS_UNSUPPORTED && t->graph->nodes[b.node].op == op)
             begins++;
         const tni_segment *before = &t->schedule->segments[s - 1];
         const tni_claim *last = t->schedule->units[before->first_unit + before->unit_count - 1];

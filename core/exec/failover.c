@@ -23,14 +23,12 @@ static uint32_t count_used(const tn_session *session)
 static void blame_nobody(tn_session *session)
 {
     atomic_store(&session->blamed, TNP_NONE);
-    session->failed_lane = TNP_NONE;
 }
 
 // Whose call failed; NULL: nobody's. To be asked before its lane goes. *out_place: of the lane.
 static tni_candidate *take_culprit(tn_session *session, uint32_t *out_place)
 {
-    uint32_t place = session->failed_lane != TNP_NONE ? session->failed_lane
-                                                      : atomic_load(&session->blamed);
+    uint32_t place = atomic_load(&session->blamed);
     blame_nobody(session);
     *out_place = place;
     for (uint32_t i = 0; i < session->candidate_count && place != TNP_NONE; i++)
@@ -174,7 +172,7 @@ tn_status tni_session_make(tn_session *session, tn_error *err)
 
 // ----------------------------------------------------------------------------------------- go on
 
-tn_status tni_failover_begin(tn_session *session, tn_error *err)
+static tn_status begin(tn_session *session, tn_error *err)
 {
     if (session->failure.status != TN_OK)
         return tn_error_set(err, session->failure.status, session->failure.text);
@@ -208,7 +206,10 @@ static void tell_repeated(tn_session *session)
     tni_events_add(session, TN_EVENT_REPEATED, NULL, TN_OK, session->journal.run_count, text);
 }
 
-tn_status tni_failover(tn_session *session, bool is_run, tn_error *err)
+// After a call that uses devices has failed with *err. TN_OK: states and outputs of the last run
+// are there, where `is_run` by the journal, which includes the run at hand; else the call is to be
+// done again. Other answers are to be given.
+static tn_status go_on(tn_session *session, bool is_run, tn_error *err)
 {
     const tn_error first = *err;
     tni_candidate *candidate = take_blamed(session, first.status);
@@ -245,4 +246,22 @@ tn_status tni_failover(tn_session *session, bool is_run, tn_error *err)
         candidate = take_blamed(session, status);
     }
     return give_up(session, &first, err);
+}
+
+tn_status tni_failover_attempt(tn_session *session, tni_attempt *attempt, tn_error *err)
+{
+    tn_error why;
+    tn_status status = begin(session, err);
+    if (status != TN_OK)
+        return status;
+    bool is_done = false;
+    while (!is_done) {
+        status = attempt->call(session, attempt, &why);
+        is_done = status == TN_OK || attempt->is_final;
+        if (!is_done) {
+            status = go_on(session, attempt->is_run, &why);
+            is_done = status != TN_OK || attempt->is_run;
+        }
+    }
+    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
 }

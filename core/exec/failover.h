@@ -18,16 +18,23 @@ typedef struct tni_candidate {
     uint64_t most_bytes;   // of what is free, it gets no more than this
 } tni_candidate;
 
-// To be called first by each public call that uses devices. Errors: the session's failure.
-tn_status tni_failover_begin(tn_session *session, tn_error *err);
+// A public call that uses devices, as far as it does.
+typedef struct tni_attempt tni_attempt;
+struct tni_attempt {
+    // Called until it succeeds, each time after the device whose fault it was was tried again or
+    // left out; but once only when it has set one of the flags.
+    tn_status (*call)(tn_session *session, tni_attempt *attempt, tn_error *err);
+    void *arguments;
+    bool is_run;     // states or outputs may have been harmed: the journal makes them again, and
+                     // has what is asked for
+    bool is_final;   // its status is to be answered as it is
+};
+
+// Errors: the session's failure; those of the call, where the session cannot go on.
+tn_status tni_failover_attempt(tn_session *session, tni_attempt *attempt, tn_error *err);
 // Makes lanes, programs and arenas for the graphs of the session, without devices that fail at it.
 // Errors: nothing is made then.
 tn_status tni_session_make(tn_session *session, tn_error *err);
-// After a call that uses devices has failed with *err. TN_OK: it is to be done again; states and
-// outputs of the last run are there, where `is_run` by the journal, which includes the run at hand.
-// Else what is to be answered.
-//   is_run   states or outputs may have been harmed
-tn_status tni_failover(tn_session *session, bool is_run, tn_error *err);
 
 // Notes an event, and says it in a line of the log. device NULL: of all. text: lent
 void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,

@@ -82,31 +82,37 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
     return status == TN_OK ? tni_programs_make(session, compiled, err) : status;
 }
 
-// A graph that does not come in has changed nothing.
-static tn_status try_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
-                         tn_error *err)
+typedef struct adding {
+    const tn_graph *graph;
+    uint32_t number;
+} adding;
+
+// A graph that does not come in has changed nothing. A device that has no room for it goes on with
+// what it has.
+static tn_status try_add(tn_session *session, tni_attempt *attempt, tn_error *err)
 {
-    tni_compiled *compiled = tni_graphs_add(session, graph, err);
+    adding *a = attempt->arguments;
+    tni_compiled *compiled = tni_graphs_add(session, a->graph, err);
     if (!compiled)
         return TN_E_HOST_MEMORY;
     tn_status status = make(session, compiled, err);
     if (status == TN_OK) {
-        *out_number = compiled->given.number;
+        a->number = compiled->given.number;
     } else {
         tni_graphs_remove(session, session->graph_count - 1);
         session->next_number--;   // nobody has seen it
     }
+    attempt->is_final = status == TN_E_DEVICE_MEMORY;
     return status;
 }
 
 tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *out_number,
                          tn_error *err)
 {
-    tn_error why = { TN_OK, "" };
+    adding a = { .graph = graph };
+    tni_attempt attempt = { .call = try_add, .arguments = &a };
     tn_status status = tni_need(err, __func__, "session", session, "graph", graph, "out_number",
                                 out_number, NULL);
-    if (status == TN_OK)
-        status = tni_failover_begin(session, err);
     if (status != TN_OK)
         return status;
     if (!graph->is_finished)
@@ -114,21 +120,16 @@ tn_status tn_session_add(tn_session *session, const tn_graph *graph, uint32_t *o
     if (session->next_number == TNP_NONE)
         return tni_fail(err, TN_E_ARG, "tn_session_add: the session was given %u graphs, the most",
                         session->next_number);
-    // A device that has no room for it goes on with what it has.
-    while ((status = try_add(session, graph, out_number, &why)) != TN_OK &&
-           status != TN_E_DEVICE_MEMORY && (status = tni_failover(session, false, &why)) == TN_OK)
-        ;
-    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
+    status = tni_failover_attempt(session, &attempt, err);
+    if (status == TN_OK)
+        *out_number = a.number;
+    return status;
 }
 
-// Runs of a graph that goes cannot be repeated: the states count as they are. Where that fails so
-// does the session, or the journal stops; the graph goes all the same.
-static void begin_journal_here(tn_session *session)
+static tn_status begin_journal_here(tn_session *session, tni_attempt *attempt, tn_error *err)
 {
-    tn_error why;
-    tn_status status = tni_failover_begin(session, &why);
-    while (status == TN_OK && tni_journal_begin_here(session, &why) != TN_OK)
-        status = tni_failover(session, false, &why);
+    (void)attempt;
+    return tni_journal_begin_here(session, err);
 }
 
 tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
@@ -139,8 +140,11 @@ tn_status tn_session_drop(tn_session *session, uint32_t number, tn_error *err)
         status = tni_graphs_find(session, number, __func__, &at, err);
     if (status != TN_OK)
         return status;
+    // Runs of a graph that goes cannot be repeated: the states count as they are. Where that fails
+    // so does the session, or the journal stops; the graph goes all the same.
+    tni_attempt attempt = { .call = begin_journal_here };
     if (tni_journal_has(session, number))
-        begin_journal_here(session);
+        (void)tni_failover_attempt(session, &attempt, NULL);
     if (session->last_graph == number)
         session->last_graph = TNP_NONE;
     tni_graphs_remove(session, at);

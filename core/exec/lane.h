@@ -34,6 +34,7 @@ typedef struct tni_queue {
 typedef struct tni_lane {
     tn_device *device;
     uint32_t place;        // its index
+    uint32_t number;       // what the application calls it by: its place among all that are given
     atomic_uint *blamed;   // of the session, which see
     const tnp_plugin *table;
     tnp_device *opened;

@@ -1,8 +1,8 @@
 // order.c: which steps of a lane happen before which: what the plan of its bytes may count on.
 //
 // The order of all works of a run is that of their queues and waits. The steps of a lane are the
-// units of its programs, and the copies from it and to it, on whatever queue they run. Where each of
-// them comes after the one before, they are a line like those of one device.
+// units of its programs, and the copies from it and to it, on whatever queue they run. Where each
+// of them comes after the one before, they are a line like those of one device.
 #include "base/error.h"
 #include "exec/session.h"
 

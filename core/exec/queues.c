@@ -7,14 +7,6 @@
 // Beyond MOST_PENDING the queue is full for a while.
 enum { LEAST_PENDING = 16, MOST_PENDING = 256, LEAST_POINTS = 2 };
 
-static bool has_state(const tn_session *session, uint32_t place)
-{
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == place)
-            return true;
-    return false;
-}
-
 // What programs of a graph on a lane take with a submit, and what copies bring before it.
 static void count_inputs(const tni_compiled *compiled, const tni_lane *lane,
                          tnp_queue_options *most)
@@ -53,7 +45,8 @@ static tn_status make_queue(tn_session *session, uint32_t place, uint32_t role, 
 {
     tni_lane *lane = &session->lanes[place];
     tnp_queue_options most = { .pending = LEAST_PENDING, .points = LEAST_POINTS, .copies = 1 };
-    bool has_work = role == TNI_COMPUTE && has_state(session, place);   // to clear or read
+    uint64_t bytes;
+    bool has_work = role == TNI_COMPUTE && tni_states_on(session, place, &bytes);   // clear, read
     for (uint32_t g = 0; g < session->graph_count; g++) {
         has_work |= count_works(session->graphs[g], place * TNI_QUEUES + role, &most);
         if (role == TNI_COMPUTE)

@@ -86,15 +86,38 @@ static tn_status gather(const source *from, const tni_value *value, unsigned cha
     return status;
 }
 
-static tn_status read_output(const tn_session *session, const tni_compiled *compiled,
-                             const tni_value *value, void *to, uint64_t bytes, tn_error *err)
+typedef struct reading {
+    const tni_compiled *compiled;
+    uint32_t output;   // a value
+    void *to;
+    uint64_t bytes;
+    bool needs_run;   // it is of the last run, which is there
+    tn_error first;   // what failed at first
+} reading;
+
+// Made anew, the graph may be decomposed otherwise: the value is looked up each time.
+static tn_status read_output(tn_session *session, tni_attempt *attempt, tn_error *err)
 {
+    reading *r = attempt->arguments;
+    const tni_compiled *compiled = r->compiled;
+    const tni_value *value = &compiled->graph->values[r->output];
+    bool is_lost = r->needs_run && session->last_graph != compiled->given.number;
+    if (r->first.status != TN_OK && is_lost) {
+        attempt->is_final = true;
+        return tni_fail(err, r->first.status,
+                        "%s; the run was before a reset, or before a graph was dropped, and is not "
+                        "repeated",
+                        r->first.text);
+    }
     bool is_in_arena = tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
     if (is_in_arena && session->last_graph != compiled->given.number)
         return tni_fail(err, TN_E_ARG, "tn_session_read: graph %u is not the one that ran last",
                         compiled->given.number);
     source from = find_source(session, compiled, value->storage);
-    return gather(&from, value, to, bytes, err);
+    tn_status status = gather(&from, value, r->to, r->bytes, err);
+    if (status != TN_OK)
+        r->first = *err;
+    return status;
 }
 
 tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, void *to,
@@ -103,8 +126,6 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
     tni_compiled *compiled = NULL;
     const tni_value *value = NULL;
     tn_status status = tni_need(err, __func__, "session", session, "to", bytes ? to : "", NULL);
-    if (status == TN_OK)
-        status = tni_failover_begin(session, err);
     if (status == TN_OK)
         status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
     if (status == TN_OK)
@@ -127,21 +148,12 @@ tn_status tn_session_read(tn_session *session, uint32_t graph, tn_value output, 
                         bytes, value->name, info.bytes);
     if (bytes == 0)
         return TN_OK;
-    tn_error why, again;
-    bool needs_run = session->last_graph == graph &&
-                     tni_storage_source(compiled->graph, value->storage) == TNI_MADE;
-    // Made anew, the graph may be decomposed otherwise: the value is looked up each time.
-    while ((status = read_output(session, compiled, &compiled->graph->values[output.index], to,
-                                 bytes, &why)) != TN_OK) {
-        again = why;
-        status = tni_failover(session, false, &again);
-        if (status != TN_OK)
-            return tn_error_set(err, status, again.text);
-        if (needs_run && session->last_graph != graph)
-            return tni_fail(err, why.status,
-                            "%s; the run was before a reset, or before a graph was dropped, and "
-                            "is not repeated",
-                            why.text);
-    }
-    return TN_OK;
+    reading r = { .compiled = compiled,
+                  .output = output.index,
+                  .to = to,
+                  .bytes = bytes,
+                  .needs_run = session->last_graph == graph &&
+                               tni_storage_source(compiled->graph, value->storage) == TNI_MADE };
+    tni_attempt attempt = { .call = read_output, .arguments = &r };
+    return tni_failover_attempt(session, &attempt, err);
 }

@@ -11,7 +11,7 @@
 
 uint32_t tn_session_device_count(const tn_session *session)
 {
-    return session ? session->lane_count : 0;
+    return session ? session->candidate_count : 0;
 }
 
 uint32_t tn_session_graph_count(const tn_session *session)
@@ -21,43 +21,51 @@ uint32_t tn_session_graph_count(const tn_session *session)
 
 // ----------------------------------------------------------------------------------------- devices
 
-static tn_status check_device(const tn_session *session, uint32_t device, const char *call,
-                              tn_error *err)
+// *out_place: TNP_NONE = it is left out.
+static tn_status find_device(const tn_session *session, uint32_t number, const char *call,
+                             uint32_t *out_place, tn_error *err)
 {
-    return device < session->lane_count
-               ? TN_OK
-               : tni_fail(err, TN_E_ARG, "%s: device %u is asked, the session has %u", call, device,
-                          session->lane_count);
+    if (number >= session->candidate_count)
+        return tni_fail(err, TN_E_ARG, "%s: device %u is asked, the session has %u", call,
+                        number, session->candidate_count);
+    *out_place = tni_session_place_of(session, number);
+    return TN_OK;
+}
+
+static void fill_device(const tn_session *session, uint32_t place, tn_device_memory *memory)
+{
+    const tni_lane *lane = &session->lanes[place];
+    const tni_plan *plan = &lane->plan;
+    memory->capacity_bytes = lane->memory.total_bytes;
+    memory->peak_bytes = plan->peak_bytes;
+    memory->lower_bound_bytes = plan->bound_bytes;
+    memory->unshared_bytes = plan->unshared_bytes;
+    memory->in_place_saved_bytes = plan->unshared_bytes - plan->blocks_bytes;
+    memory->packing_saved_bytes = plan->blocks_bytes - plan->peak_bytes;
+    (void)tni_states_on(session, place, &memory->state_bytes);
+    for (uint32_t i = 0; i < session->resident_count; i++)
+        if (session->residents[i].place == place)
+            *(session->residents[i].is_mapped
+                  ? &memory->weight_mapped_bytes
+                  : &memory->weight_copied_bytes) += session->residents[i].bytes;
 }
 
 tn_status tn_session_device_memory(const tn_session *session, uint32_t device,
                                    tn_device_memory *out_memory, tn_error *err)
 {
+    uint32_t place = TNP_NONE;
     tn_status status = tni_need(err, __func__, "session", session, "out_memory", out_memory, NULL);
     if (status == TN_OK)
         status = tni_check_size(out_memory, __func__, "out_memory", err);
     if (status == TN_OK)
-        status = check_device(session, device, __func__, err);
+        status = find_device(session, device, __func__, &place, err);
     tn_device_memory memory = { .size = sizeof memory };
     if (status == TN_OK) {
-        const tni_lane *lane = &session->lanes[device];
-        const tni_plan *plan = &lane->plan;
-        memory.name = lane->device->name;
-        memory.capacity_bytes = lane->memory.total_bytes;
-        memory.peak_bytes = plan->peak_bytes;
-        memory.lower_bound_bytes = plan->bound_bytes;
-        memory.unshared_bytes = plan->unshared_bytes;
-        memory.in_place_saved_bytes = plan->unshared_bytes - plan->blocks_bytes;
-        memory.packing_saved_bytes = plan->blocks_bytes - plan->peak_bytes;
-        for (uint32_t i = 0; i < session->state_count; i++)
-            if (session->states[i].place == device)
-                memory.state_bytes += session->states[i].bytes;
-        for (uint32_t i = 0; i < session->resident_count; i++)
-            if (session->residents[i].place == device)
-                *(session->residents[i].is_mapped
-                      ? &memory.weight_mapped_bytes
-                      : &memory.weight_copied_bytes) += session->residents[i].bytes;
+        memory.name = session->candidates[device].device->name;
+        memory.is_left_out = place == TNP_NONE;
     }
+    if (status == TN_OK && place != TNP_NONE)
+        fill_device(session, place, &memory);
     tni_give_struct(out_memory, &memory, sizeof memory);
     return status;
 }
@@ -154,12 +162,12 @@ static tn_status find_lives(lives *l, const tn_session *session, uint32_t graph,
     return TN_OK;
 }
 
-// Where the graph of a number is in the session's table.
-static tn_status find_graph(const tn_session *session, uint32_t number, uint32_t device,
-                            const char *call, uint32_t *out_at, tn_error *err)
+// Where the graph and the device of these numbers are in the session's tables.
+static tn_status find_both(const tn_session *session, uint32_t graph, uint32_t device,
+                           const char *call, uint32_t *out_at, uint32_t *out_place, tn_error *err)
 {
-    tn_status status = tni_graphs_find(session, number, call, out_at, err);
-    return status == TN_OK ? check_device(session, device, call, err) : status;
+    tn_status status = tni_graphs_find(session, graph, call, out_at, err);
+    return status == TN_OK ? find_device(session, device, call, out_place, err) : status;
 }
 
 static const char *name_of_step(const lives *l, uint32_t step)
@@ -186,16 +194,16 @@ static void fill_memory(const lives *l, tn_graph_memory *memory)
 tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph, uint32_t device,
                                   tn_graph_memory *out_memory, tn_error *err)
 {
-    uint32_t at = 0;
+    uint32_t at = 0, place = TNP_NONE;
     tn_status status = tni_need(err, __func__, "session", session, "out_memory", out_memory, NULL);
     if (status == TN_OK)
         status = tni_check_size(out_memory, __func__, "out_memory", err);
     if (status == TN_OK)
-        status = find_graph(session, graph, device, __func__, &at, err);
-    tn_graph_memory memory = { .size = sizeof memory };
-    if (status == TN_OK) {
+        status = find_both(session, graph, device, __func__, &at, &place, err);
+    tn_graph_memory memory = { .size = sizeof memory, .peak_name = "" };
+    if (status == TN_OK && place != TNP_NONE) {
         lives l;
-        status = find_lives(&l, session, at, device, err);
+        status = find_lives(&l, session, at, place, err);
         if (status == TN_OK)
             fill_memory(&l, &memory);
         finish(&l);
@@ -270,16 +278,16 @@ static tn_status tell_values(lives *l, const tn_planned_values *values, tn_error
 tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t device,
                             const tn_planned_values *values, tn_error *err)
 {
-    uint32_t at = 0;
+    uint32_t at = 0, place = TNP_NONE;
     tn_status status = tni_need(err, __func__, "session", session, "values", values, NULL);
     if (status == TN_OK && !values->take)
         status = tni_fail(err, TN_E_ARG, "%s: values->take is NULL", __func__);
     if (status == TN_OK)
-        status = find_graph(session, graph, device, __func__, &at, err);
-    if (status != TN_OK)
+        status = find_both(session, graph, device, __func__, &at, &place, err);
+    if (status != TN_OK || place == TNP_NONE)
         return status;
     lives l;
-    status = find_lives(&l, session, at, device, err);
+    status = find_lives(&l, session, at, place, err);
     if (status == TN_OK)
         status = tell_values(&l, values, err);
     finish(&l);

@@ -148,9 +148,16 @@ static tn_status put_all(saving *s, tn_error *err)
     return status == TN_OK ? tni_new_file_write(&s->file, hash, sizeof hash, err) : status;
 }
 
-static tn_status save(tn_session *session, const char *path, const tn_save_options *options,
-                      tn_error *err)
+// What is asked for.
+typedef struct request {
+    const char *path;
+    tn_save_options options;
+} request;
+
+static tn_status save(tn_session *session, tni_attempt *attempt, tn_error *err)
 {
+    const char *path = ((const request *)attempt->arguments)->path;
+    const tn_save_options *options = &((const request *)attempt->arguments)->options;
     const tn_allocator *allocator = &session->arena.allocator;
     saving s = { .session = session, .options = options, .key = options->key ? options->key : "" };
     tn_status status;
@@ -176,19 +183,16 @@ static tn_status save(tn_session *session, const char *path, const tn_save_optio
 tn_status tn_session_save(tn_session *session, const char *path, const tn_save_options *given,
                           tn_error *err)
 {
-    tn_save_options options;
+    request asked = { .path = path };
+    tni_attempt attempt = { .call = save, .arguments = &asked };
+    const tn_save_options *options = &asked.options;
     tn_status status = tni_need(err, __func__, "session", session, "path", path, NULL);
     if (status == TN_OK)
-        status = tni_take_options(&options, sizeof options, given, "tn_session_save", err);
-    if (status == TN_OK)
-        status = tni_failover_begin(session, err);
+        status = tni_take_options(&asked.options, sizeof asked.options, given, "tn_session_save",
+                                  err);
     if (status != TN_OK)
         return status;
-    if ((options.note_bytes && !options.note) || (options.extent_count && !options.extents))
+    if ((options->note_bytes && !options->note) || (options->extent_count && !options->extents))
         return tni_fail(err, TN_E_ARG, "tn_session_save: no note or extents are given");
-    tn_error why;
-    while ((status = save(session, path, &options, &why)) != TN_OK &&
-           (status = tni_failover(session, false, &why)) == TN_OK)
-        ;
-    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
+    return tni_failover_attempt(session, &attempt, err);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/macros.h"
 #include "base/options.h"
 #include "exec/explain.h"
 
@@ -21,6 +22,18 @@ const char *tni_time_text(double ns, char *text, size_t room)
     return text;
 }
 
+const char *tn_begins_name(uint32_t why)
+{
+    static const char *const names[] = {
+        [TN_BEGINS_FIRST] = "first",     [TN_BEGINS_UNSUPPORTED] = "unsupported",
+        [TN_BEGINS_STATE] = "state",     [TN_BEGINS_COST] = "cost",
+        [TN_BEGINS_ORDER] = "order",     [TN_BEGINS_PIN] = "pin",
+        [TN_BEGINS_LAYER] = "layer",     [TN_BEGINS_MEMORY] = "memory",
+        [TN_BEGINS_OVERLAP] = "overlap",
+    };
+    return why < TN_COUNT_OF(names) && names[why] ? names[why] : "";
+}
+
 static const char *name_of_storage(const tn_graph *graph, uint32_t storage)
 {
     return graph->values[graph->storages[storage].owner].name;
@@ -34,14 +47,14 @@ static void say_cost(const tn_session *session, const tni_boundary *b, const cha
     tni_time_text(b->move.here_ns, here, sizeof here);
     tni_time_text(b->move.there_ns, there, sizeof there);
     tni_time_text(b->move.more_ns, more, sizeof more);
-    if (b->why == TNI_BEGINS_COST)
+    if (b->why == TN_BEGINS_COST)
         tni_format_text(text, room,
-                        "cost: '%s' takes %s here and %s on %s; with its copies the "
+                        "'%s' takes %s here and %s on %s; with its copies the "
                         "whole would cost %s more",
                         name, here, there, before, more);
     else
         tni_format_text(text, room,
-                        "order: '%s' takes %s here and %s on %s; the whole would cost "
+                        "'%s' takes %s here and %s on %s; the whole would cost "
                         "no more",
                         name, here, there, before);
 }
@@ -49,9 +62,9 @@ static void say_cost(const tn_session *session, const tni_boundary *b, const cha
 static void say_layer(const tni_node *node, const char *here, char *text, size_t room)
 {
     if (node->mark.layer == TN_NO_LAYER)
-        tni_format_text(text, room, "layer: '%s' belongs to the layers on %s", node->name, here);
+        tni_format_text(text, room, "'%s' belongs to the layers on %s", node->name, here);
     else
-        tni_format_text(text, room, "layer: layer %u, with '%s', was given to %s", node->mark.layer,
+        tni_format_text(text, room, "layer %u, with '%s', was given to %s", node->mark.layer,
                         node->name, here);
 }
 
@@ -64,41 +77,39 @@ void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
     const char *here = session->lanes[compiled->schedule.segments[segment].place].device->name;
     const char *before = session->lanes[b.before].device->name;
     const char *refusal;
-    char plain[TNI_REASON_BYTES];
+    char words[TNI_REASON_BYTES], plain[TNI_REASON_BYTES];
     switch (b.why) {
-    case TNI_BEGINS_FIRST:
-        tni_format_text(plain, sizeof plain, "first: the graph begins");
+    case TN_BEGINS_FIRST:
+        tni_format_text(words, sizeof words, "the graph begins");
         break;
-    case TNI_BEGINS_OVERLAP:
-        tni_format_text(plain, sizeof plain,
-                        "overlap: divided at '%s', so that another device can work meanwhile",
-                        node->name);
+    case TN_BEGINS_OVERLAP:
+        tni_format_text(words, sizeof words,
+                        "divided at '%s', so that another device can work meanwhile", node->name);
         break;
-    case TNI_BEGINS_UNSUPPORTED:
+    case TN_BEGINS_UNSUPPORTED:
         refusal = tni_refusal_of(offers, b.node, b.before);
-        tni_format_text(plain, sizeof plain,
-                        refusal ? "unsupported: %s refused %s '%s': %s"
-                                : "unsupported: %s made no claim on %s '%s' alone",
+        tni_format_text(words, sizeof words,
+                        refusal ? "%s refused %s '%s': %s" : "%s made no claim on %s '%s' alone",
                         before, tni_op_find(node->op)->name, node->name, refusal);
         break;
-    case TNI_BEGINS_PIN:
-        tni_format_text(plain, sizeof plain, "pin: '%s', or what it touches, is pinned to %s",
+    case TN_BEGINS_PIN:
+        tni_format_text(words, sizeof words, "'%s', or what it touches, is pinned to %s",
                         node->name, here);
         break;
-    case TNI_BEGINS_LAYER:
-        say_layer(node, here, plain, sizeof plain);
+    case TN_BEGINS_LAYER:
+        say_layer(node, here, words, sizeof words);
         break;
-    case TNI_BEGINS_MEMORY:
-        tni_format_text(plain, sizeof plain, "memory: there is no room for '%s' on %s", node->name,
-                        before);
+    case TN_BEGINS_MEMORY:
+        tni_format_text(words, sizeof words, "there is no room for '%s' on %s", node->name, before);
         break;
-    case TNI_BEGINS_STATE:
-        tni_format_text(plain, sizeof plain, "state: '%s' touches '%s', which lives on %s",
-                        node->name, name_of_storage(graph, b.move.tied), here);
+    case TN_BEGINS_STATE:
+        tni_format_text(words, sizeof words, "'%s' touches '%s', which lives on %s", node->name,
+                        name_of_storage(graph, b.move.tied), here);
         break;
     default:
-        say_cost(session, &b, node->name, plain, sizeof plain);
+        say_cost(session, &b, node->name, words, sizeof words);
     }
+    tni_format_text(plain, sizeof plain, "%s: %s", tn_begins_name(b.why), words);
     tni_text_make_safe(text, room, plain, sizeof plain);   // names may come from a file
 }
 
@@ -151,30 +162,6 @@ tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
     return status;
 }
 
-static uint32_t why_of(tni_begins why)
-{
-    switch (why) {
-    case TNI_BEGINS_FIRST:
-        return TN_BEGINS_FIRST;
-    case TNI_BEGINS_UNSUPPORTED:
-        return TN_BEGINS_UNSUPPORTED;
-    case TNI_BEGINS_OVERLAP:
-        return TN_BEGINS_OVERLAP;
-    case TNI_BEGINS_PIN:
-        return TN_BEGINS_PIN;
-    case TNI_BEGINS_LAYER:
-        return TN_BEGINS_LAYER;
-    case TNI_BEGINS_MEMORY:
-        return TN_BEGINS_MEMORY;
-    case TNI_BEGINS_STATE:
-        return TN_BEGINS_STATE;
-    case TNI_BEGINS_COST:
-        return TN_BEGINS_COST;
-    default:
-        return TN_BEGINS_ORDER;
-    }
-}
-
 static void tell_segment(const tn_session *session, const tni_compiled *compiled,
                          const tni_offers *offers, uint32_t index, const tn_segments *segments)
 {
@@ -183,20 +170,20 @@ static void tell_segment(const tn_session *session, const tni_compiled *compiled
     tni_boundary boundary = tni_boundary_of(offers, index);
     char reason[TNI_REASON_BYTES];
     tni_boundary_text(session, compiled, offers, index, reason, sizeof reason);
-    const char *refusal = boundary.why == TNI_BEGINS_UNSUPPORTED
+    const char *refusal = boundary.why == TN_BEGINS_UNSUPPORTED
                               ? tni_refusal_of(offers, boundary.node, boundary.before)
                               : NULL;
     tn_segment told = {
         .size = sizeof told,
-        .device = segment->place,
+        .device = session->lanes[segment->place].number,
         .first_step = segment->first_unit,
         .step_count = segment->unit_count,
-        .why = why_of(boundary.why),
+        .why = boundary.why,
         .first_node = schedule->graph->nodes[schedule->units[segment->first_unit]->nodes[0]].name,
         .reason = reason,
         .op = tni_op_find(schedule->graph->nodes[boundary.node].op)->name,
         .refusal = refusal ? refusal : "",
-        .more_ns = boundary.why == TNI_BEGINS_COST ? boundary.move.more_ns : 0,
+        .more_ns = boundary.why == TN_BEGINS_COST ? boundary.move.more_ns : 0,
     };
     for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
         told.node_count += schedule->units[u]->node_count;
@@ -244,8 +231,8 @@ tn_status tn_session_copies(const tn_session *session, uint32_t graph,
         const tni_transfer *transfer = &schedule->transfers[t];
         const tn_segment_copy told = {
             .size = sizeof told,
-            .from = transfer->from,
-            .to = transfer->to,
+            .from = session->lanes[transfer->from].number,
+            .to = session->lanes[transfer->to].number,
             .segment = transfer->segment,
             .value = name_of_storage(schedule->graph, transfer->storage),
             .bytes = schedule->graph->storages[transfer->storage].bytes,

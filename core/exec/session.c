@@ -42,7 +42,7 @@ static tn_status fail_no_device(const tn_runtime *runtime, tn_error *err)
                     "no device can be used: no plugin offers one, see tenon plugins --why");
 }
 
-// Every device that is not software. When there are more than a session takes, the CPUs keep their
+// Every one that is used unnamed. When there are more than a session takes, the CPUs keep their
 // room: what no other takes runs there.
 static tn_status take_default(tn_session *session, tn_error *err)
 {
@@ -52,7 +52,7 @@ static tn_status take_default(tn_session *session, tn_error *err)
     for (uint32_t i = 0; i < count; i++) {
         tn_device *device = tn_runtime_device(session->runtime, i);
         bool is_cpu = device->info.kind == TNP_KIND_CPU;
-        if (device->info.kind == TNP_KIND_SOFTWARE)
+        if (!tn_device_is_default(device))
             continue;
         cpus_to_come -= is_cpu;
         if (session->candidate_count + (is_cpu ? 0 : cpus_to_come) >= TNI_MAX_PLACES)
@@ -93,6 +93,7 @@ static tn_status open_lanes(tn_session *session, tn_error *err)
         tn_status status = tni_lane_open(lane, device, err);
         lane->device = session->devices[session->lane_count] = device;
         lane->place = session->lane_count;
+        lane->number = i;
         lane->blamed = &session->blamed;
         lane->most_bytes = session->candidates[i].most_bytes;
         if (status != TN_OK)
@@ -185,6 +186,14 @@ void tni_session_unmake(tn_session *session)
     tni_arena_init(&session->arena, &allocator);
 }
 
+uint32_t tni_session_place_of(const tn_session *session, uint32_t number)
+{
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        if (session->lanes[i].number == number)
+            return i;
+    return TNP_NONE;
+}
+
 static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *const *graphs,
                                  uint32_t graph_count, const tn_session_options *given,
                                  const char *call, tn_session_options *out_options, tn_error *err)
@@ -245,7 +254,6 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     session->runtime = runtime;
     session->flags = options->flags;
     session->last_graph = TNP_NONE;
-    session->failed_lane = TNP_NONE;
     tni_relays_init(&session->relays);
     tn_status status = take_candidates(session, options, err);
     if (status == TN_OK)
@@ -320,19 +328,18 @@ void tn_session_destroy(tn_session *session)
     tni_free(&allocator, session);
 }
 
+static tn_status reset(tn_session *session, tni_attempt *attempt, tn_error *err)
+{
+    attempt->is_run = true;
+    tni_journal_clear(session);
+    return tni_states_clear(session, err);
+}
+
 tn_status tn_session_reset(tn_session *session, tn_error *err)
 {
-    tn_error why;
+    tni_attempt attempt = { .call = reset };
     tn_status status = tni_need(err, __func__, "session", session, NULL);
-    if (status == TN_OK)
-        status = tni_failover_begin(session, err);
-    if (status != TN_OK)
-        return status;
-    tni_journal_clear(session);
-    status = tni_states_clear(session, &why);
-    if (status != TN_OK)
-        status = tni_failover(session, true, &why);
-    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
+    return status == TN_OK ? tni_failover_attempt(session, &attempt, err) : status;
 }
 
 void tn_session_memory(const tn_session *session, tn_memory_report *out_report)

@@ -18,7 +18,7 @@ struct tn_session {
     tni_arena kept;
     uint32_t flags;   // TN_SESSION_…
     uint32_t candidate_count;
-    tni_candidate *candidates;   // as named, or in the order of the runtime
+    tni_candidate *candidates;   // by number: as named, or in the order of the runtime
     bool are_named;
     tni_journal journal;
     uint32_t event_count, event_capacity;
@@ -27,8 +27,8 @@ struct tn_session {
     uint64_t asked_runs;   // by the application
 
     tni_arena arena;      // all tables but those of one graph and what is kept
-    atomic_uint blamed;   // the lane of the first call that failed since tni_failover_begin, or
-                          // TNP_NONE
+    atomic_uint blamed;   // the lane whose call is at fault for what failed since the call at hand
+                          // began: the first one, of a run what the rest follows from. TNP_NONE
     uint32_t lane_count, graph_count, graph_capacity, state_count;
     tni_lane *lanes;
     tn_device **devices;   // of the lanes
@@ -48,7 +48,6 @@ struct tn_session {
     uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
     uint32_t next_number;   // of a graph
     uint32_t last_graph;    // the one whose outputs are in the arenas; TNP_NONE
-    uint32_t failed_lane;   // of the last run: the first whose call failed; TNP_NONE
     uint64_t run;           // number of the run at hand, for spans
 };
 
@@ -56,5 +55,7 @@ struct tn_session {
 // given back by tni_session_unmake. *out_is_planned: it came to where devices allocate.
 tn_status tni_session_try(tn_session *session, bool *out_is_planned, tn_error *err);
 void tni_session_unmake(tn_session *session);
+// The place of the device of a number, which is below candidate_count; TNP_NONE = it is left out.
+uint32_t tni_session_place_of(const tn_session *session, uint32_t number);
 
 #endif

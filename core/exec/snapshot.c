@@ -230,20 +230,20 @@ tn_status tni_snapshot_set(tn_session *session, const tn_snapshot *snapshot, tn_
     return status;
 }
 
+static tn_status restore(tn_session *session, tni_attempt *attempt, tn_error *err)
+{
+    const tn_snapshot *snapshot = attempt->arguments;
+    attempt->is_run = true;
+    tni_journal_begin_at(session, snapshot);
+    return tni_snapshot_set(session, snapshot, err);
+}
+
 tn_status tn_session_restore(tn_session *session, const tn_snapshot *snapshot, const char *key,
                              tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "session", session, "snapshot", snapshot, NULL);
     if (status == TN_OK)
-        status = tni_failover_begin(session, err);
-    if (status == TN_OK)
         status = check_fit(session, snapshot, key ? key : "", err);
-    if (status != TN_OK)
-        return status;
-    tn_error why;
-    tni_journal_begin_at(session, snapshot);
-    status = tni_snapshot_set(session, snapshot, &why);
-    if (status != TN_OK)
-        status = tni_failover(session, true, &why);
-    return status == TN_OK ? TN_OK : tn_error_set(err, status, why.text);
+    tni_attempt attempt = { .call = restore, .arguments = (tn_snapshot *)snapshot };
+    return status == TN_OK ? tni_failover_attempt(session, &attempt, err) : status;
 }

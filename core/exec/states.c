@@ -167,6 +167,18 @@ tn_status tni_states_clear(tn_session *session, tn_error *err)
     return status;
 }
 
+uint32_t tni_states_on(const tn_session *session, uint32_t place, uint64_t *out_bytes)
+{
+    uint32_t count = 0;
+    *out_bytes = 0;
+    for (uint32_t i = 0; i < session->state_count; i++)
+        if (session->states[i].place == place) {
+            *out_bytes += session->states[i].bytes;
+            count++;
+        }
+    return count;
+}
+
 void tni_states_release(tn_session *session)
 {
     for (uint32_t i = 0; i < session->state_count; i++) {

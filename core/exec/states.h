@@ -31,6 +31,8 @@ tn_status tni_states_allocate(tn_session *session, tn_error *err);
 tn_status tni_states_clear(tn_session *session, tn_error *err);
 // Zeros from byte `from` of a state to its end.
 tn_status tni_state_clear(tn_session *session, tni_state *state, uint64_t from, tn_error *err);
+// How many states are on a lane, and how many bytes they have.
+uint32_t tni_states_on(const tn_session *session, uint32_t place, uint64_t *out_bytes);
 // Gives the buffers back; the table stays.
 void tni_states_release(tn_session *session);
 // The first `bytes` of a state to the host, or from there.

@@ -13,14 +13,15 @@ typedef struct walk {
     const tni_compiled *compiled;
     const tni_works *works;
     uint32_t served;      // works before it that are the calling thread's to run or tell are done
+    uint32_t culprit;     // lane of the first call that failed; TNP_NONE
     uint32_t waited_on;   // lane of a wait that failed: it, or what it waited for; TNP_NONE
 } walk;
 
 // What a call on a lane came to; the first failure of a run is the lane's.
-static tn_status on_lane(tn_session *session, uint32_t place, tn_status status)
+static tn_status on_lane(walk *w, uint32_t place, tn_status status)
 {
-    if (status != TN_OK && session->failed_lane == TNP_NONE)
-        session->failed_lane = place;
+    if (status != TN_OK && w->culprit == TNP_NONE)
+        w->culprit = place;
     return status;
 }
 
@@ -137,7 +138,7 @@ static tn_status give_until_taken(walk *w, uint32_t index, give call, const char
         answer = call(w, work, &sync, &plugin_error);
     }
     if (answer != TNP_OK)
-        return on_lane(w->session, work->queue / TNI_QUEUES,
+        return on_lane(w, work->queue / TNI_QUEUES,
                        tni_lane_fail(lane, name, answer, &plugin_error, err));
     queue->signal = signal;
     return TN_OK;
@@ -149,7 +150,7 @@ static tn_status lend_relays(walk *w, const tni_work *work, tn_error *err)
     for (uint32_t i = 0; i < work->relay_count && status == TN_OK; i++) {
         tni_relay *relay = &w->works->relays[work->first_relay + i];
         if (tni_relay_can_lend(relay))
-            status = on_lane(w->session, work->queue / TNI_QUEUES,
+            status = on_lane(w, work->queue / TNI_QUEUES,
                              tni_relay_lend(relay, value_of(w, work), err));
     }
     return status;
@@ -186,8 +187,7 @@ static tn_status serve(walk *w, uint32_t index, tn_error *err)
             continue;
         status = wait_for(w, work->queue, value_of(w, work), err);
         if (status == TN_OK)
-            status = on_lane(w->session, relay->place,
-                             tni_relay_tell(relay, value_of(w, work), err));
+            status = on_lane(w, relay->place, tni_relay_tell(relay, value_of(w, work), err));
     }
     return status;
 }
@@ -214,9 +214,8 @@ static tn_status go_through(walk *w, tn_error *err)
 
 // Of all that failed the first work: the rest may have failed because it did. What the host itself
 // let go did not fail.
-static void find_cause(const walk *w, tn_error *err)
+static void find_cause(walk *w, tn_error *err)
 {
-    tn_session *session = w->session;
     for (uint32_t i = 0; i < w->works->count; i++) {
         const tni_work *work = &w->works->list[i];
         const tni_queue *queue = &lane_of(w, work->queue)->queues[work->queue % TNI_QUEUES];
@@ -224,27 +223,35 @@ static void find_cause(const walk *w, tn_error *err)
         if (value_of(w, work) > queue->signal ||
             tni_lane_wait(lane_of(w, work->queue), work->queue % TNI_QUEUES, value_of(w, work),
                           &why) == TN_OK ||
-            why.status == TN_E_CANCELLED || session->failed_lane != TNP_NONE)
+            why.status == TN_E_CANCELLED || w->culprit != TNP_NONE)
             continue;
-        session->failed_lane = work->queue / TNI_QUEUES;
+        w->culprit = work->queue / TNI_QUEUES;
         if (err)
             *err = why;
     }
-    if (session->failed_lane == TNP_NONE)
-        session->failed_lane = w->waited_on;
+    if (w->culprit == TNP_NONE)
+        w->culprit = w->waited_on;
+}
+
+// Other calls have failed meanwhile, on any thread: this one is the first.
+static void blame(const walk *w)
+{
+    if (w->culprit != TNP_NONE)
+        atomic_store(&w->session->blamed, w->culprit);
 }
 
 // Waits for all that runs, and leaves a session that can run again.
-static tn_status recover(const walk *w, tn_status status, tn_error *err)
+static tn_status recover(walk *w, tn_status status, tn_error *err)
 {
     tn_error first = err ? *err : (tn_error){ 0 };
-    bool is_known = w->session->failed_lane != TNP_NONE;
+    bool is_known = w->culprit != TNP_NONE;
     first.status = status;
     tni_relays_give_up(w->session);
     find_cause(w, is_known ? NULL : &first);
     tni_relays_wait(&w->session->relays);   // they name semaphores
     for (uint32_t i = 0; i < w->session->lane_count; i++)
         tni_lane_recover(&w->session->lanes[i]);
+    blame(w);
     if (err)
         *err = first;
     return first.status;
@@ -256,10 +263,9 @@ static tn_status begin(walk *w, tn_error *err)
     tn_status status = TN_OK;
     session->run++;
     session->last_graph = TNP_NONE;
-    session->failed_lane = TNP_NONE;
     for (uint32_t i = 0; i < session->lane_count && status == TN_OK; i++) {
         tni_lane *lane = &session->lanes[i];
-        status = on_lane(session, i, tni_lane_mend(lane, err));
+        status = on_lane(w, i, tni_lane_mend(lane, err));
         for (uint32_t r = 0; r < TNI_QUEUES; r++)
             lane->queues[r].begin = lane->queues[r].signal;
     }
@@ -271,10 +277,13 @@ tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_err
     walk w = { .session = session,
                .compiled = compiled,
                .works = &compiled->way.works,
+               .culprit = TNP_NONE,
                .waited_on = TNP_NONE };
     tn_status status = begin(&w, err);
-    if (status != TN_OK)
+    if (status != TN_OK) {
+        blame(&w);
         return status;
+    }
     status = go_through(&w, err);
     if (status != TN_OK)
         return recover(&w, status, err);

@@ -209,7 +209,7 @@ static tn_status find_devices(tuning *t, const tn_tune_options *options, tn_erro
     }
     for (uint32_t i = 0; i < all && !options->device_count; i++) {
         tn_device *device = tn_runtime_device(t->runtime, i);
-        if (device->info.kind != TNP_KIND_SOFTWARE)
+        if (tn_device_is_default(device))
             t->devices[t->count++] = device;
     }
     return TN_OK;
@@ -260,11 +260,15 @@ tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
     if (status == TN_OK)
         status = tni_check_size(out_link, __func__, "out_link", err);
     tn_link_cost link = { .size = sizeof link };
-    if (status == TN_OK && (from == to || from >= session->lane_count || to >= session->lane_count))
-        status = tni_fail(err, TN_E_ARG, "%s: from device %u to %u is asked, the session has %u",
-                          __func__, from, to, session->lane_count);
-    if (status == TN_OK) {
-        size_t at = (size_t)from * session->lane_count + to;
+    if (status == TN_OK &&
+        (from == to || from >= session->candidate_count || to >= session->candidate_count))
+        status = tni_fail(err, TN_E_ARG,
+                          "%s: from device %u to %u is asked, the session has %u", __func__,
+                          from, to, session->candidate_count);
+    uint32_t from_place = status == TN_OK ? tni_session_place_of(session, from) : TNP_NONE;
+    uint32_t to_place = status == TN_OK ? tni_session_place_of(session, to) : TNP_NONE;
+    if (from_place != TNP_NONE && to_place != TNP_NONE) {
+        size_t at = (size_t)from_place * session->lane_count + to_place;
         link.known_by = TN_KNOWN_BY_DEFAULT + session->links.known_by[at];
         link.latency_ns = session->links.latency_ns[at];
         link.bytes_per_s = 1e9 / session->links.ns_per_byte[at];

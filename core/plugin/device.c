@@ -7,6 +7,11 @@
 #include "base/integer.h"
 #include "plugin/plugin_internal.h"
 
+uint32_t tn_device_is_default(const tn_device *device)
+{
+    return device && device->info.kind != TNP_KIND_SOFTWARE;
+}
+
 void tn_device_describe(const tn_device *device, tn_device_info *out_info)
 {
     if (!device)

@@ -218,19 +218,19 @@ tni_move tni_move_of(const tni_offers *o, uint32_t step, uint32_t place)
 
 // -------------------------------------------------------------------------------------- boundaries
 
-static tni_begins begins_by(tni_why rule, const tni_move *move)
+static uint32_t begins_by(tni_why rule, const tni_move *move)
 {
     switch (rule) {
     case TNI_WHY_PINNED:
-        return TNI_BEGINS_PIN;
+        return TN_BEGINS_PIN;
     case TNI_WHY_LAYER:
-        return TNI_BEGINS_LAYER;
+        return TN_BEGINS_LAYER;
     case TNI_WHY_MEMORY:
-        return TNI_BEGINS_MEMORY;
+        return TN_BEGINS_MEMORY;
     default:
-        return move->tied != TNP_NONE ? TNI_BEGINS_STATE
-               : move->more_ns > 0    ? TNI_BEGINS_COST
-                                      : TNI_BEGINS_ORDER;
+        return move->tied != TNP_NONE ? TN_BEGINS_STATE
+               : move->more_ns > 0    ? TN_BEGINS_COST
+                                      : TN_BEGINS_ORDER;
     }
 }
 
@@ -247,16 +247,16 @@ tni_boundary tni_boundary_of(const tni_offers *o, uint32_t segment)
 {
     const tni_schedule *s = o->schedule;
     uint32_t step = s->segments[segment].first_unit;
-    tni_boundary b = { .why = TNI_BEGINS_FIRST, .node = s->units[step]->nodes[0] };
+    tni_boundary b = { .why = TN_BEGINS_FIRST, .node = s->units[step]->nodes[0] };
     if (segment == 0)
         return b;
     b.before = s->segments[segment - 1].place;
     if (b.before == s->segments[segment].place) {
-        b.why = TNI_BEGINS_OVERLAP;
+        b.why = TN_BEGINS_OVERLAP;
         return b;
     }
     b.move = tni_move_of(o, step, b.before);
-    b.why = b.move.is_taken ? begins_by(tni_step_rule(o, step), &b.move) : TNI_BEGINS_UNSUPPORTED;
+    b.why = b.move.is_taken ? begins_by(tni_step_rule(o, step), &b.move) : TN_BEGINS_UNSUPPORTED;
     if (!b.move.is_taken)
         b.node = b.move.lacking;
     return b;

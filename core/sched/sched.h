@@ -17,6 +17,8 @@
 #ifndef TNI_SCHED_H
 #define TNI_SCHED_H
 
+#include <tenon/schedule.h>
+
 #include "graph/decompose.h"
 #include "graph/graph.h"
 #include "plugin/host.h"
@@ -252,21 +254,9 @@ tni_move tni_move_of(const tni_offers *offers, uint32_t step, uint32_t place);
 // cost.
 tni_why tni_step_rule(const tni_offers *offers, uint32_t step);
 
-typedef enum tni_begins {
-    TNI_BEGINS_FIRST,         // the graph begins
-    TNI_BEGINS_OVERLAP,       // the same place goes on: divided, so that another can work meanwhile
-    TNI_BEGINS_UNSUPPORTED,   // the place before does not take it
-    TNI_BEGINS_PIN,           // it was ordered to be there
-    TNI_BEGINS_LAYER,         // its layer is there
-    TNI_BEGINS_MEMORY,        // the place before has no room for it
-    TNI_BEGINS_STATE,         // bytes that stay on one place are there
-    TNI_BEGINS_COST,          // it would cost more at the place before
-    TNI_BEGINS_ORDER,         // it would not, but is as good where it is
-} tni_begins;
-
 // Why a segment begins: what is to be said of its first unit at the place of the segment before.
 typedef struct tni_boundary {
-    tni_begins why;
+    uint32_t why;      // TN_BEGINS_…
     uint32_t node;     // the unit's first one, or the one that is not taken
     uint32_t before;   // place
     tni_move move;

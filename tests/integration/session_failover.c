@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <tenon/tune.h>
+
 #include "failing_alloc.h"
 #include "session_rig.h"
 
@@ -388,9 +390,84 @@ static void a_device_that_fails_while_a_session_is_made_is_left_out(void **state
         is_same(&want, &got, devices);
         has_events(&got, cases[i].events);
         assert_non_null(strstr(rig_log(), "; a is left out"));
-        assert_int_equal(tn_session_device_count(got.session), 1);
+        assert_int_equal(tn_session_device_count(got.session), 2);
         stop(&got);
     }
+}
+
+static void need_device(const play *p, uint32_t number, const char *name, bool is_left_out)
+{
+    tn_error err = { 0 };
+    tn_device_memory memory = { .size = sizeof memory };
+    tn_graph_memory plan = { .size = sizeof plan };
+    if (tn_session_device_memory(p->session, number, &memory, &err) != TN_OK ||
+        tn_session_graph_memory(p->session, p->numbers[0], number, &plan, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(memory.name, name);
+    assert_int_equal(memory.is_left_out, is_left_out);
+    assert_int_equal(memory.peak_bytes > 0, !is_left_out);
+    assert_int_equal(plan.peak_bytes > 0, !is_left_out);
+    for (uint32_t to = 0; to < 3; to++) {
+        tn_link_cost link = { .size = sizeof link };
+        if (to == number || (is_left_out && to == 0))
+            continue;
+        assert_int_equal(tn_session_link(p->session, number, to, &link, &err), TN_OK);
+        assert_int_equal(link.known_by != 0, !is_left_out && to != 0);
+    }
+}
+
+static void take_segment(void *context, const tn_segment *segment)
+{
+    uint32_t *seen = context;
+    assert_in_range(segment->device, 1, 2);
+    assert_non_null(strstr(segment->reason, tn_begins_name(segment->why)));
+    *seen |= 1u << segment->device;
+}
+
+static void take_copy(void *context, const tn_segment_copy *copy)
+{
+    ++*(uint32_t *)context;
+    assert_in_range(copy->from, 1, 2);
+    assert_int_equal(copy->from + copy->to, 3);
+}
+
+static void take_number(void *context, const tn_session_event *event)
+{
+    (void)context;
+    assert_int_equal(event->number, event->device ? 0 : UINT32_MAX);
+}
+
+static void devices_keep_their_numbers_when_one_is_left_out(void **state)
+{
+    (void)state;
+    static play p;
+    need(start(&p,
+               "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":3,\"lost\":true}},"
+               "{\"name\":\"b\",\"except\":[\"get_rows\"]},"
+               "{\"name\":\"c\",\"only\":[\"get_rows\",\"set_rows\"]}]",
+               (const char *const[]){ "a", "b", "c", NULL }, 0, 0),
+         &p);
+    need(steps(&p, 6), &p);
+    has_events(&p, (const char *[]){ "a out", "repeated", NULL });
+    assert_int_equal(tn_session_device_count(p.session), 3);
+    need_device(&p, 0, "a", true);
+    need_device(&p, 1, "b", false);
+    need_device(&p, 2, "c", false);
+    uint32_t seen = 0, copies = 0;
+    tn_error err = { 0 };
+    assert_int_equal(
+        tn_session_segments(p.session, p.numbers[0], &(tn_segments){ &seen, take_segment }, &err),
+        TN_OK);
+    assert_int_equal(seen, 1u << 1 | 1u << 2);
+    assert_int_equal(tn_session_copies(p.session, p.numbers[0],
+                                       &(tn_segment_copies){ &copies, take_copy }, &err),
+                     TN_OK);
+    assert_true(copies > 0);
+    assert_int_equal(
+        tn_session_events(p.session, &(tn_session_event_taker){ NULL, take_number }, &err), TN_OK);
+    assert_string_equal(tn_begins_name(0), "");
+    assert_string_equal(tn_begins_name(99), "");
+    stop(&p);
 }
 
 static void a_device_with_too_little_memory_gets_less(void **state)
@@ -488,7 +565,7 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
         refuses_all(&p, cases[i].status, cases[i].words[0]);
         events e = events_of(p.session);
         assert_int_equal(e.kinds[e.count - 1], TN_EVENT_STOPPED);
-        assert_int_equal(tn_session_device_count(p.session), 0);
+        assert_int_equal(tn_session_device_count(p.session), cases[i].names == only_a ? 1 : 2);
         assert_non_null(strstr(rig_explain(p.session), cases[i].words[0]));
         assert_int_equal(tn_session_check(p.session, &p.err), TN_OK);
         tn_memory_report memory = { .size = sizeof memory };
@@ -709,6 +786,7 @@ int main(void)
         cmocka_unit_test(whatever_is_done_devices_may_fail_at_any_time),
         cmocka_unit_test(a_device_that_fails_while_runs_are_repeated_is_left_out_too),
         cmocka_unit_test(a_device_that_fails_while_a_session_is_made_is_left_out),
+        cmocka_unit_test(devices_keep_their_numbers_when_one_is_left_out),
         cmocka_unit_test(a_device_with_too_little_memory_gets_less),
         cmocka_unit_test(a_device_that_the_others_need_gets_another_try),
         cmocka_unit_test(a_session_without_a_device_that_could_go_on_refuses_all),

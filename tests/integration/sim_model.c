@@ -119,6 +119,18 @@ static void has_the_bits_of_one(const setting *s)
     assert_string_equal(rig_log(), "");
 }
 
+static void software_is_used_only_when_it_is_named(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"kind\":\"software\"},{\"name\":\"b\"}]",
+                                        NULL);
+    assert_int_equal(tn_device_is_default(rig_device(runtime, "a")), 0);
+    assert_int_equal(tn_device_is_default(rig_device(runtime, "b")), 1);
+    assert_int_equal(tn_device_is_default(rig_device(runtime, "cpu0")), 1);
+    assert_int_equal(tn_device_is_default(NULL), 0);
+    tn_runtime_destroy(runtime);
+}
+
 static void the_model_has_the_same_bits_on_any_devices(void **state)
 {
     (void)state;
@@ -466,6 +478,7 @@ static void overrides_are_patterns_over_the_names_of_tensors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(software_is_used_only_when_it_is_named),
         cmocka_unit_test(the_model_has_the_same_bits_on_any_devices),
         cmocka_unit_test(fusions_are_chosen_where_they_cost_less),
         cmocka_unit_test(memory_that_is_just_too_small_is_refused_with_the_numbers),

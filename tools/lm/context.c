@@ -80,10 +80,9 @@ static tn_status find_split(tlm_context *c, const tn_runtime *runtime, const tlm
         if (!found)
             return tlm_fail_memory(err, "a list of devices");
         for (uint32_t i = 0; i < count; i++) {
-            tn_device_info info = { .size = sizeof info };
-            tn_device_describe(tn_runtime_device(runtime, i), &info);
-            if (info.kind != TN_KIND_SOFTWARE)
-                found[used++] = tn_runtime_device(runtime, i);
+            tn_device *device = tn_runtime_device(runtime, i);
+            if (tn_device_is_default(device))
+                found[used++] = device;
         }
         devices = found;
     }

@@ -110,13 +110,6 @@ void plan_drop_schedules(plan_report *r)
 
 // ------------------------------------------------------------------------------------------- JSON
 
-static const char *word_of(uint32_t why)
-{
-    static const char *const words[] = { "",      "first", "unsupported", "state",  "cost",
-                                         "order", "pin",   "layer",       "memory", "overlap" };
-    return why < sizeof words / sizeof *words ? words[why] : words[0];
-}
-
 static const char *known_by(const tn_link_cost *link)
 {
     return link->known_by == TN_KNOWN_BY_MEASURE  ? "measured"
@@ -134,6 +127,8 @@ json_t *plan_links(const plan_report *r)
     json_t *list = json_array();
     for (uint32_t i = 0; i < link_count(r); i++) {
         const plan_link *link = &r->links[i];
+        if (!link->cost.known_by)   // one of them is left out
+            continue;
         json_array_append_new(list,
                               json_pack("{ss ss sf sf ss}", "from", r->devices[link->from].name,
                                         "to", r->devices[link->to].name, "latency_ns",
@@ -154,8 +149,8 @@ static json_t *segments_of(const plan_report *r, const plan_schedule *s)
             json_pack("{ss ss si ss ss si si sf}", "device", r->devices[told->device].name,
                       "first_node", plan_safe(told->first_node, &node), "nodes",
                       (int)told->node_count, "reason", plan_safe(s->segments[i].reason, &reason),
-                      "why", word_of(told->why), "first_step", (int)told->first_step, "steps",
-                      (int)told->step_count, "cost_ns", told->cost_ns));
+                      "why", tn_begins_name(told->why), "first_step", (int)told->first_step,
+                      "steps", (int)told->step_count, "cost_ns", told->cost_ns));
     }
     return list;
 }
@@ -290,7 +285,7 @@ static void print_segments(const plan_report *r, const plan_schedule *s)
                    plan_safe(s->copies[copy].value, &room));
         printf("  %7" PRIu32 "  %-10s %6" PRIu32 " %9.3f ms  '%s', %s\n", i,
                r->devices[told->device].name, told->step_count, told->cost_ns / 1e6,
-               plan_safe(told->first_node, &room), word_of(told->why));
+               plan_safe(told->first_node, &room), tn_begins_name(told->why));
     }
     if (s->told.segment_count > listed)
         printf("  and %" PRIu32 " more, see --json\n", s->told.segment_count - listed);

@@ -76,6 +76,10 @@ TN_API tn_device *tn_runtime_find_device(const tn_runtime *runtime,
                                          const char *name);   // NULL = none. Since 0.1
 TN_API void tn_device_describe(const tn_device *device, tn_device_info *out_info);   // Since 0.1
 
+// 1: it is used where no device is named, as all are but software; else 0, also of NULL. [any]
+// Since 0.1
+TN_API uint32_t tn_device_is_default(const tn_device *device);
+
 // ----------------------------------------------------------------------------------------- plugins
 
 enum {

@@ -56,6 +56,9 @@ enum {
     TN_BEGINS_OVERLAP = 9,   // it is the same device: divided, so that another can work meanwhile
 };
 
+// "unsupported"; "" of a number that is none of these. [any] Since 0.1
+TN_API const char *tn_begins_name(uint32_t why);
+
 typedef struct tn_segment {
     uint32_t size;     // sizeof, as libtenon has it
     uint32_t device;   // by its number in the session
@@ -63,7 +66,7 @@ typedef struct tn_segment {
     uint32_t node_count;
     uint32_t why;             // TN_BEGINS_…
     const char *first_node;   // its name
-    const char *reason;       // the same in words, beginning with the kind: "unsupported: …"
+    const char *reason;       // the same in words, beginning with tn_begins_name
     const char *op;           // of the node that the reason is about: "rope"
     const char *refusal;      // of TN_BEGINS_UNSUPPORTED: what the device said of it; else ""
     double cost_ns;           // of its claims

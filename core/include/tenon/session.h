@@ -141,7 +141,7 @@ typedef struct tn_session_event {
     const char *device;   // its name, lent by the runtime; NULL = none alone
     const char *text;     // the line that the log has, lent until the session is destroyed
     tn_status status;     // of the call that failed; TN_OK of TN_EVENT_REPEATED
-    uint32_t reserved;    // 0
+    uint32_t number;      // of the device in the session; of none alone UINT32_MAX
     uint64_t run;         // during or after so many calls of tn_session_run; 0 = before the first
     uint64_t repeated_runs;   // of TN_EVENT_REPEATED
 } tn_session_event;
@@ -232,9 +232,9 @@ typedef struct tn_memory_report {
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
 
-// How many devices the session is for, without those that were left out. A device has a number by
-// its place among these, in the order of the options, or of the runtime where none was named.
-// Since 0.1
+// How many devices the session was given. A device has a number by its place among these, in the
+// order of the options, or of the runtime where none was named, and keeps it when it, or another
+// one, is left out. Since 0.1
 TN_API uint32_t tn_session_device_count(const tn_session *session);
 
 // How many graphs the session was given, at creation and since, with those that were dropped: one
@@ -246,7 +246,7 @@ TN_API uint32_t tn_session_graph_count(const tn_session *session);
 // graph, or every graph, was dropped: the arena stays.
 typedef struct tn_device_memory {
     uint32_t size;                   // sizeof, set by the caller
-    uint32_t reserved;               // 0
+    uint32_t is_left_out;            // 1: it failed, nothing is there: all but its name is 0; else 0
     const char *name;                // of the device, lent; "cpu0"
     uint64_t capacity_bytes;         // all that the device has; 0 = not known
     uint64_t peak_bytes;             // of the arena: values that live within a run
@@ -281,7 +281,8 @@ typedef struct tn_graph_memory {
     uint64_t planning_ns;   // that the plan took when the session was made
 } tn_graph_memory;
 
-// Errors: TN_E_ARG there is no such graph, or not any more, or device; TN_E_HOST_MEMORY. Since 0.1
+// Of a device that is left out all is 0. Errors: TN_E_ARG there is no such graph, or not any more,
+// or device; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_graph_memory(const tn_session *session, uint32_t graph,
                                                       uint32_t device, tn_graph_memory *out_memory,
                                                       tn_error *err);

@@ -103,7 +103,8 @@ typedef struct tn_link_cost {
     double latency_ns, bytes_per_s;
 } tn_link_cost;
 
-// from, to: devices by their numbers, not the same. Errors: TN_E_ARG; TN_E_HOST_MEMORY. Since 0.1
+// from, to: devices by their numbers, not the same. Where one of them is left out all is 0. Errors:
+// TN_E_ARG. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
                                               tn_link_cost *out_link, tn_error *err);
 

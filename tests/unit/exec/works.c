@@ -180,7 +180,7 @@ static void a_plugin_without_notices_does(void **state)
         run(session, graph, got);
         run(session, graph, got);
         assert_memory_equal(want, got, sizeof want);
-        assert_int_equal(session->failed_lane, TNP_NONE);
+        assert_int_equal(atomic_load(&session->blamed), TNP_NONE);
         tn_session_destroy(session);
         tn_graph_destroy(graph);
         tn_runtime_destroy(runtime);
@@ -235,11 +235,11 @@ static bool fail_at(tn_graph *graph, const char *device, const char *call, int a
     for (int i = 0; i < 2; i++) {
         tn_error err = { 0 };
         if (tn_session_run(session, 0, &feed, 1, &err) == TN_OK) {
-            assert_int_equal(session->failed_lane, TNP_NONE);
+            assert_int_equal(atomic_load(&session->blamed), TNP_NONE);
             continue;
         }
-        assert_true(session->failed_lane < session->lane_count);
-        const char *name = session->lanes[session->failed_lane].device->name;
+        assert_true(atomic_load(&session->blamed) < session->lane_count);
+        const char *name = session->lanes[atomic_load(&session->blamed)].device->name;
         if (strcmp(name, device) != 0 || !strstr(err.text, device))
             fail_msg("%s %d of %s%s: %s failed, \"%s\"", call, at, device, more, name, err.text);
     }

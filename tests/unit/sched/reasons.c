@@ -176,13 +176,13 @@ static void a_segment_begins_for_a_reason(void **state)
     rig_schedule(&r, may_be);
     assert_string_equal(rig_segments(&r), "01010");
     static const struct {
-        tni_begins why;
+        uint32_t why;
         tnp_op op;
-    } want[] = { { TNI_BEGINS_FIRST, TNP_OP_NEG },
-                 { TNI_BEGINS_UNSUPPORTED, TNP_OP_EXP },
-                 { TNI_BEGINS_COST, TNP_OP_GELU },
-                 { TNI_BEGINS_STATE, TNP_OP_SET_ROWS },
-                 { TNI_BEGINS_COST, TNP_OP_NEG } };
+    } want[] = { { TN_BEGINS_FIRST, TNP_OP_NEG },
+                 { TN_BEGINS_UNSUPPORTED, TNP_OP_EXP },
+                 { TN_BEGINS_COST, TNP_OP_GELU },
+                 { TN_BEGINS_STATE, TNP_OP_SET_ROWS },
+                 { TN_BEGINS_COST, TNP_OP_NEG } };
     tni_offers offers;
     assert_true(tni_offers_make(&r.schedule, &r.arena, &offers));
     for (uint32_t i = 0; i < 5; i++) {
@@ -212,7 +212,7 @@ static void a_boundary_that_costs_nothing_is_a_matter_of_order(void **state)
     assert_string_equal(rig_segments(&r), "01");
     tni_offers offers;
     assert_true(tni_offers_make(&r.schedule, &r.arena, &offers));
-    assert_int_equal(tni_boundary_of(&offers, 1).why, TNI_BEGINS_ORDER);
+    assert_int_equal(tni_boundary_of(&offers, 1).why, TN_BEGINS_ORDER);
 }
 
 static void a_segment_that_was_divided_goes_on_where_it_was(void **state)
@@ -227,7 +227,7 @@ static void a_segment_that_was_divided_goes_on_where_it_was(void **state)
     r.schedule.segment_count = 2;
     tni_offers offers;
     assert_true(tni_offers_make(&r.schedule, &r.arena, &offers));
-    assert_int_equal(tni_boundary_of(&offers, 1).why, TNI_BEGINS_OVERLAP);
+    assert_int_equal(tni_boundary_of(&offers, 1).why, TN_BEGINS_OVERLAP);
 }
 
 static tn_status make_offers(const tn_allocator *allocator, void *context)
