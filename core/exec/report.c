@@ -26,8 +26,8 @@ static tn_status find_device(const tn_session *session, uint32_t number, const c
                              uint32_t *out_place, tn_error *err)
 {
     if (number >= session->candidate_count)
-        return tni_fail(err, TN_E_ARG, "%s: device %u is asked, the session has %u", call,
-                        number, session->candidate_count);
+        return tni_fail(err, TN_E_ARG, "%s: device %u is asked, the session has %u", call, number,
+                        session->candidate_count);
     *out_place = tni_session_place_of(session, number);
     return TN_OK;
 }

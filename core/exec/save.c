@@ -188,7 +188,8 @@ tn_status tn_session_save(tn_session *session, const char *path, const tn_save_o
     const tn_save_options *options = &asked.options;
     tn_status status = tni_need(err, __func__, "session", session, "path", path, NULL);
     if (status == TN_OK)
-        status = tni_take_options(&asked.options, sizeof asked.options, given, "tn_session_save",
+        status = tni_take_options(&asked.options, sizeof asked.options,
+                                  TNI_UP_TO(tn_save_options, note_bytes), given, "tn_session_save",
                                   err);
     if (status != TN_OK)
         return status;

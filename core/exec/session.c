@@ -198,7 +198,9 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
                                  uint32_t graph_count, const tn_session_options *given,
                                  const char *call, tn_session_options *out_options, tn_error *err)
 {
-    tn_status status = tni_take_options(out_options, sizeof *out_options, given, call, err);
+    tn_status status = tni_take_options(out_options, sizeof *out_options,
+                                        TNI_UP_TO(tn_session_options, journal_bytes), given, call,
+                                        err);
     if (status == TN_OK)
         status = tni_check_allocator(out_options->allocator, call, err);
     if (status != TN_OK)

@@ -221,7 +221,8 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
     tn_tune_options own;
     tn_status status = tni_need(err, __func__, "runtime", runtime, NULL);
     if (status == TN_OK)
-        status = tni_take_options(&own, sizeof own, options, __func__, err);
+        status = tni_take_options(&own, sizeof own, TNI_UP_TO(tn_tune_options, dim), options,
+                                  __func__, err);
     if (status != TN_OK)
         return status;
     tuning t = { .runtime = runtime,
@@ -262,9 +263,8 @@ tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
     tn_link_cost link = { .size = sizeof link };
     if (status == TN_OK &&
         (from == to || from >= session->candidate_count || to >= session->candidate_count))
-        status = tni_fail(err, TN_E_ARG,
-                          "%s: from device %u to %u is asked, the session has %u", __func__,
-                          from, to, session->candidate_count);
+        status = tni_fail(err, TN_E_ARG, "%s: from device %u to %u is asked, the session has %u",
+                          __func__, from, to, session->candidate_count);
     uint32_t from_place = status == TN_OK ? tni_session_place_of(session, from) : TNP_NONE;
     uint32_t to_place = status == TN_OK ? tni_session_place_of(session, to) : TNP_NONE;
     if (from_place != TNP_NONE && to_place != TNP_NONE) {

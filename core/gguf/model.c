@@ -122,7 +122,8 @@ tn_status tn_model_open(const char *path, const tn_model_options *options, tn_mo
     tn_status status = tni_need(err, __func__, "path", path, "out_model", out_model, NULL);
     if (status != TN_OK)
         return status;
-    status = tni_take_options(&own, sizeof own, options, "tn_model_open", err);
+    status = tni_take_options(&own, sizeof own, TNI_UP_TO(tn_model_options, allocator), options,
+                              "tn_model_open", err);
     if (status != TN_OK)
         return status;
     if (own.flags & ~(uint32_t)(TN_MODEL_IN_MEMORY | TN_MODEL_INSPECT))

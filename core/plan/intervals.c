@@ -98,7 +98,8 @@ static tn_status begin(problem *p, const char *call, const tn_plan_interval *int
                        tn_error *err)
 {
     *p = (problem){ 0 };
-    tn_status status = tni_take_options(&p->options, sizeof p->options, given, call, err);
+    tn_status status = tni_take_options(&p->options, sizeof p->options,
+                                        TNI_UP_TO(tn_plan_options, allocator), given, call, err);
     if (status == TN_OK)
         status = tni_check_allocator(p->options.allocator, call, err);
     if (status == TN_OK)
@@ -227,7 +228,8 @@ tn_status tn_plan_check(const tn_plan_interval *intervals, uint32_t count,
     if (status == TN_OK && count > 0)
         status = tni_need(err, __func__, "intervals", intervals, "offsets", offsets, NULL);
     if (status == TN_OK)
-        status = tni_take_struct(&said, sizeof said, result, __func__, "result", err);
+        status = tni_take_struct(&said, sizeof said, TNI_UP_TO(tn_plan_result, unshared_bytes),
+                                 result, __func__, "result", err);
     problem p = { 0 };
     if (status == TN_OK)
         status = begin(&p, __func__, intervals, count, options, 0, err);

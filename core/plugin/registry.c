@@ -44,10 +44,12 @@ static bool ask_info(tni_plugin *plugin, uint32_t index, tnp_device_info *out_in
     char who[32];
     snprintf(who, sizeof who, "device %u is left out", index);
     tnp_status status = plugin->table->device_info(plugin->instance, index, &answer.info, &said);
-    if (status != TNP_OK) {
+    if (status != TNP_OK) {   // it may be there all the same: whoever has it misses it
         tn_error why;
         (void)tni_fail_plugin(&why, status, who, &said);
         tni_plugin_add_reason(plugin, "%s", why.text);
+        tni_log_line(&plugin->runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->manifest.name,
+                     why.text);
         return false;
     }
     if (!is_all_zero(answer.guard, sizeof answer.guard) || answer.info.size != sizeof answer.info) {

@@ -145,8 +145,8 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
 {
     tn_placement known;
     *out = (tni_placement){ 0 };
-    tn_status status = tni_take_struct(&known, sizeof known, asked, "tn_session_create",
-                                       "its placement", err);
+    tn_status status = tni_take_struct(&known, sizeof known, TNI_UP_TO(tn_placement, pins), asked,
+                                       "tn_session_create", "its placement", err);
     if (status == TN_OK)
         status = check(&known, err);
     if (status != TN_OK)

@@ -1,13 +1,16 @@
 // What a caller may get wrong beside NULL, in each public call of libtenon that takes it: structs
 // whose size was not set, allocators that lack a call, values that there are not; and that a run
 // which is refused leaves everything as it was.
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tenon/tenon.h>
+#include <tenon/tune.h>
 
 #include <cmocka.h>
 
@@ -86,6 +89,45 @@ static void a_struct_to_fill_without_a_size_is_refused(void **state)
     SIZE_REFUSED("out_key", tn_model_find_key, model, "general.architecture", &key);
     SIZE_REFUSED("out_tensor", tn_model_tensor_at, model, 0, &tensor);
     SIZE_REFUSED("out_tensor", tn_model_find_tensor, model, "output.weight", &tensor);
+}
+
+// Options of every size: one that ends within the struct cuts what it points to, or lacks what
+// every header had. So the call would look at half a pointer.
+#define ANY_SIZE(type, ...)                                                                        \
+    do {                                                                                           \
+        type given;                                                                                \
+        memset(&given, 0xff, sizeof given);                                                        \
+        for (uint32_t bytes = 0; bytes < sizeof given + 8;                                         \
+             bytes += bytes == sizeof given - 1 ? 2 : 1) {                                         \
+            given.size = bytes;                                                                    \
+            char words[80];                                                                        \
+            snprintf(words, sizeof words, "is %" PRIu32 ", sizeof is expected", bytes);            \
+            need_words(__VA_ARGS__, words);                                                        \
+        }                                                                                          \
+    } while (0)
+
+static void options_of_any_other_size_are_refused(void **state)
+{
+    (void)state;
+    tn_runtime *other_runtime = NULL;
+    tn_model *other_model = NULL;
+    tn_session *other = NULL;
+    const tn_graph *graphs[] = { graph };
+    const tn_plan_interval interval = { .bytes = 64 };
+    uint64_t offset;
+    tn_plan_result result = { .size = sizeof result };
+    ANY_SIZE(tn_runtime_options, tn_runtime_create(&given, &other_runtime, &err));
+    ANY_SIZE(tn_model_options, tn_model_open(TEST_MODEL, &given, &other_model, &err));
+    ANY_SIZE(tn_session_options, tn_session_create(runtime, graphs, 1, &given, &other, &err));
+    ANY_SIZE(tn_session_options, tn_session_fits(runtime, graphs, 1, &given, &err));
+    ANY_SIZE(tn_placement,
+             tn_session_create(
+                 runtime, graphs, 1,
+                 &(tn_session_options){ .size = sizeof(tn_session_options), .placement = &given },
+                 &other, &err));
+    ANY_SIZE(tn_save_options, tn_session_save(session, "/nowhere/states", &given, &err));
+    ANY_SIZE(tn_tune_options, tn_tune(runtime, &given, NULL, &err));
+    ANY_SIZE(tn_plan_options, tn_plan_intervals(&interval, 1, &given, &offset, &result, &err));
 }
 
 // A size that no header ever had: what was never set. Nothing is written so far behind the struct.
@@ -213,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_struct_to_fill_without_a_size_is_refused),
+        cmocka_unit_test(options_of_any_other_size_are_refused),
         cmocka_unit_test(a_size_beyond_every_struct_is_as_none),
         cmocka_unit_test(a_call_without_a_status_fills_nothing),
         cmocka_unit_test(an_allocator_that_lacks_a_call_is_refused),

@@ -145,6 +145,39 @@ static void an_allocator_that_lacks_a_call_is_refused(void **state)
     }
 }
 
+// One that ends within the struct cuts what it points to, or lacks what every header had.
+#define SIZE_REFUSED(bytes, ...)                                                                   \
+    do {                                                                                           \
+        err = (tn_error){ 0 };                                                                     \
+        snprintf(words, sizeof words, "is %u, sizeof is expected", bytes);                         \
+        if ((__VA_ARGS__) != TN_E_ARG || !strstr(err.text, words))                                 \
+            fail_msg("\"%s\" does not say \"%s\"", err.text, words);                               \
+    } while (0)
+
+static void options_of_any_other_size_are_refused(void **state)
+{
+    (void)state;
+    char words[80];
+    tlm_tokenizer *new_tokenizer;
+    tlm_sampler *new_sampler;
+    tlm_context *new_context;
+    tn_placement placement = { 0 };
+    const tlm_context_options placed = { .size = sizeof placed, .placement = &placement };
+    for (uint32_t bytes = 0; bytes < sizeof(tlm_context_options); bytes++) {
+        const tlm_tokenizer_options for_tokenizer = { .size = bytes };
+        const tlm_sampler_options for_sampler = { .size = bytes };
+        const tlm_context_options for_context = { .size = bytes };
+        placement.size = bytes;
+        SIZE_REFUSED(bytes, tlm_context_create(runtime, model, &for_context, &new_context, &err));
+        if (bytes < sizeof placement)
+            SIZE_REFUSED(bytes, tlm_context_create(runtime, model, &placed, &new_context, &err));
+        if (bytes < sizeof for_tokenizer)
+            SIZE_REFUSED(bytes, tlm_tokenizer_create(model, &for_tokenizer, &new_tokenizer, &err));
+        if (bytes < offsetof(tlm_sampler_options, repetition_penalty) || bytes % 8)
+            SIZE_REFUSED(bytes, tlm_sampler_create(4, &for_sampler, NULL, &new_sampler, &err));
+    }
+}
+
 static void every_other_call_does_nothing(void **state)
 {
     (void)state;
@@ -208,6 +241,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_with_a_status_names_what_is_null),
         cmocka_unit_test(an_allocator_that_lacks_a_call_is_refused),
+        cmocka_unit_test(options_of_any_other_size_are_refused),
         cmocka_unit_test(every_other_call_does_nothing),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);

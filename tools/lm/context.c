@@ -242,7 +242,8 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
     if (out_context)
         *out_context = NULL;
     if (status == TN_OK)
-        status = tlm_take_options(&given, sizeof given, options, "context", err);
+        status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_context_options, reserved_3),
+                                  options, "context", err);
     if (status == TN_OK)
         status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)

@@ -6,10 +6,10 @@
 
 #include "error.h"
 
-enum { LARGEST_OPTIONS = 4096 };
+enum { LARGEST_OPTIONS = 4096, UNIT = 8 };   // UNIT: all options are a multiple of it
 
-tn_status tlm_take_options(void *to, uint32_t to_bytes, const void *options, const char *what,
-                           tn_error *err)
+tn_status tlm_take_options(void *to, uint32_t to_bytes, uint32_t first_bytes, const void *options,
+                           const char *what, tn_error *err)
 {
     uint32_t size = to_bytes;
     memset(to, 0, to_bytes);
@@ -17,7 +17,7 @@ tn_status tlm_take_options(void *to, uint32_t to_bytes, const void *options, con
     if (!options)
         return TN_OK;
     memcpy(&size, options, sizeof size);
-    if (size < sizeof size || size > LARGEST_OPTIONS)
+    if (size < first_bytes || size > LARGEST_OPTIONS || size % UNIT)
         return tlm_fail(err, TN_E_ARG,
                         "%s: the size of the options is %" PRIu32 ", sizeof is expected", what,
                         size);

@@ -144,7 +144,7 @@ tn_status tlm_overrides_take(tlm_overrides *overrides, const tn_model *model,
         return tlm_fail(err, TN_E_ARG, "context: %" PRIu32 " overrides are counted, none is given",
                         options->override_count);
     status = tlm_take_options(&overrides->placement, sizeof overrides->placement,
-                              options->placement, "placement", err);
+                              TLM_UP_TO(tn_placement, pins), options->placement, "placement", err);
     if (status != TN_OK || !options->override_count)
         return status;
     const tn_pin *given = overrides->placement.pins;

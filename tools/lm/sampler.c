@@ -125,7 +125,8 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
     tlm_sampler_defaults(&given);
     status = tlm_check_allocator(allocator, __func__, err);
     if (status == TN_OK && options)
-        status = tlm_take_options(&given, sizeof given, options, "sampler", err);
+        status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_sampler_options, seed),
+                                  options, "sampler", err);
     if (status != TN_OK)
         return status;
     if (vocabulary < 1)

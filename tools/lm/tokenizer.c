@@ -163,7 +163,8 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
     if (out_tokenizer)
         *out_tokenizer = NULL;
     if (status == TN_OK)
-        status = tlm_take_options(&given, sizeof given, options, "tokenizer", err);
+        status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_tokenizer_options, allocator),
+                                  options, "tokenizer", err);
     if (status == TN_OK)
         status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)

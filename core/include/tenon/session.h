@@ -246,7 +246,7 @@ TN_API uint32_t tn_session_graph_count(const tn_session *session);
 // graph, or every graph, was dropped: the arena stays.
 typedef struct tn_device_memory {
     uint32_t size;                   // sizeof, set by the caller
-    uint32_t is_left_out;            // 1: it failed, nothing is there: all but its name is 0; else 0
+    uint32_t is_left_out;            // 1: it failed: but for its name all is 0; else 0
     const char *name;                // of the device, lent; "cpu0"
     uint64_t capacity_bytes;         // all that the device has; 0 = not known
     uint64_t peak_bytes;             // of the arena: values that live within a run
