@@ -34,9 +34,14 @@ typedef struct fed {
     uint32_t zero;
 } fed;
 
+enum { ALIGNMENT = 8 };
+
+_Static_assert(sizeof(entry) <= TN_JOURNAL_RUN_BYTES, "as applications reckon");
+_Static_assert(sizeof(fed) + ALIGNMENT - 1 <= TN_JOURNAL_FEED_BYTES, "as applications reckon");
+
 static uint64_t padded(uint64_t bytes)
 {
-    return bytes + (-bytes & 7);
+    return bytes + -bytes % ALIGNMENT;
 }
 
 // ------------------------------------------------------------------------------------- base, size
@@ -44,7 +49,7 @@ static uint64_t padded(uint64_t bytes)
 tn_status tni_journal_init(tn_session *session, uint64_t bytes, tn_error *err)
 {
     tni_journal *journal = &session->journal;
-    journal->capacity = (bytes ? bytes : DEFAULT_BYTES) & ~UINT64_C(7);
+    journal->capacity = (bytes ? bytes : DEFAULT_BYTES) / ALIGNMENT * ALIGNMENT;
     journal->bytes = tni_alloc(&session->arena.allocator, journal->capacity);
     journal->last = NO_ENTRY;
     journal->time = FORGOTTEN + 1;

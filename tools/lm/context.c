@@ -192,10 +192,10 @@ static tn_status say_what_fits(const tlm_context *c, tn_runtime *runtime,
 // reset, as a whole.
 static uint64_t journal_bytes(const tlm_context *c)
 {
-    enum { FEEDS = 5, RUN_BYTES = 32, FEED_BYTES = 24, SLACK_BATCHES = 64 };
-    uint64_t batch = RUN_BYTES +
-                     FEEDS * (FEED_BYTES + c->sizes[c->variant_count - 1] * sizeof(int32_t));
-    return (uint64_t)c->capacity * (RUN_BYTES + FEEDS * FEED_BYTES) + SLACK_BATCHES * batch;
+    enum { FEEDS = 5, SLACK_BATCHES = 64 };
+    uint64_t heads = TN_JOURNAL_RUN_BYTES + FEEDS * TN_JOURNAL_FEED_BYTES;
+    uint64_t batch = heads + FEEDS * c->sizes[c->variant_count - 1] * sizeof(int32_t);
+    return c->capacity * heads + SLACK_BATCHES * batch;
 }
 
 static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_context_options *o,

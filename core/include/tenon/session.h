@@ -30,6 +30,12 @@ enum {
     TN_SESSION_NO_FAILOVER = 1u << 0,   // a call of a device that fails is answered at once
 };
 
+// What the journal of a session needs at most, beside the bytes of the feeds. Since 0.1
+enum {
+    TN_JOURNAL_RUN_BYTES = 32,    // for a run
+    TN_JOURNAL_FEED_BYTES = 24,   // for each of its feeds
+};
+
 typedef struct tn_session_options {
     uint32_t size;   // sizeof
     uint32_t device_count;
@@ -40,9 +46,9 @@ typedef struct tn_session_options {
     uint32_t flags;                  // TN_SESSION_…
     uint32_t reserved;               // 0
     uint64_t journal_bytes;   // for what the runs are fed, to repeat them when a device fails: the
-                              // sum over all runs since the states were set, and 32 bytes a run and
-                              // 24 a feed. 0 = 1 MiB. Memory that is not used is not touched. When
-                              // it is full the states are copied to the host, and it begins anew
+                              // sum over all runs since the states were set, with TN_JOURNAL_….
+                              // 0 = 1 MiB. Memory that is not used is not touched. When it is full
+                              // the states are copied to the host, and it begins anew
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
