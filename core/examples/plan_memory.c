@@ -59,7 +59,7 @@ static void tell(void *context, const tn_planned_value *value)
 
 static tn_status report(const tn_session *session, tn_error *err)
 {
-    const tn_planned_values values = { .take = tell };
+    const tn_planned_value_sink values = { .take = tell };
     tn_status status = tn_session_check(session, err);
     for (uint32_t d = 0; d < tn_session_device_count(session) && status == TN_OK; d++) {
         tn_device_memory memory = { .size = sizeof memory };

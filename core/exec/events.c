@@ -35,13 +35,13 @@ void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device,
     };
 }
 
-tn_status tn_session_events(const tn_session *session, const tn_session_event_taker *taker,
+tn_status tn_session_events(const tn_session *session, const tn_session_event_sink *sink,
                             tn_error *err)
 {
-    tn_status status = tni_need(err, __func__, "session", session, "taker", taker, NULL);
-    if (status == TN_OK && !taker->take)
-        status = tni_fail(err, TN_E_ARG, "%s: taker->take is NULL", __func__);
+    tn_status status = tni_need(err, __func__, "session", session, "sink", sink, NULL);
+    if (status == TN_OK && !sink->take)
+        status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     for (uint32_t i = 0; status == TN_OK && i < session->event_count; i++)
-        taker->take(taker->context, &session->events[i]);
+        sink->take(sink->context, &session->events[i]);
     return status;
 }

@@ -138,7 +138,8 @@ static void say_graph(const tn_session *session, const tni_compiled *compiled, c
             tni_plural(graph->node_count), schedule->segment_count,
             tni_plural(schedule->segment_count), schedule->transfer_count,
             schedule->transfer_count == 1 ? "copy" : "copies", schedule->cost_ns / 1e6);
-    tni_say(sink, schedule->is_proven ? ", the least there is\n" : ", none is below %.3f ms\n",
+    tni_say(sink,
+            schedule->is_proved_optimal ? ", the least there is\n" : ", none is below %.3f ms\n",
             schedule->bound_ns / 1e6);
     say_decomposed(session, schedule, sink);
     for (uint32_t place = 0; place < session->lane_count; place++)

@@ -249,7 +249,7 @@ static bool *find_scratch(lives *l)
     return is_scratch;
 }
 
-static tn_status tell_values(lives *l, const tn_planned_values *values, tn_error *err)
+static tn_status tell_values(lives *l, const tn_planned_value_sink *sink, tn_error *err)
 {
     const char **names = find_names(l);
     const uint32_t *holders = find_holders(l);
@@ -270,18 +270,18 @@ static tn_status tell_values(lives *l, const tn_planned_values *values, tn_error
             .bytes = head == i ? l->block_bytes[i] : 0,
             .peak_bytes = holders[head] == i ? l->block_bytes[head] : 0,
         };
-        values->take(values->context, &value);
+        sink->take(sink->context, &value);
     }
     return TN_OK;
 }
 
 tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t device,
-                            const tn_planned_values *values, tn_error *err)
+                            const tn_planned_value_sink *sink, tn_error *err)
 {
     uint32_t at = 0, place = TNP_NONE;
-    tn_status status = tni_need(err, __func__, "session", session, "values", values, NULL);
-    if (status == TN_OK && !values->take)
-        status = tni_fail(err, TN_E_ARG, "%s: values->take is NULL", __func__);
+    tn_status status = tni_need(err, __func__, "session", session, "sink", sink, NULL);
+    if (status == TN_OK && !sink->take)
+        status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     if (status == TN_OK)
         status = find_both(session, graph, device, __func__, &at, &place, err);
     if (status != TN_OK || place == TNP_NONE)
@@ -289,7 +289,7 @@ tn_status tn_session_values(const tn_session *session, uint32_t graph, uint32_t 
     lives l;
     status = find_lives(&l, session, at, place, err);
     if (status == TN_OK)
-        status = tell_values(&l, values, err);
+        status = tell_values(&l, sink, err);
     finish(&l);
     return status;
 }

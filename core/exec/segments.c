@@ -146,7 +146,7 @@ tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
     tn_graph_schedule schedule = { .size = sizeof schedule };
     if (status == TN_OK) {
         const tni_schedule *s = &compiled->schedule;
-        schedule.is_proved = s->is_proven;
+        schedule.is_proved_optimal = s->is_proved_optimal;
         schedule.node_count = s->graph->node_count;
         schedule.step_count = s->unit_count;
         schedule.segment_count = s->segment_count;
@@ -163,7 +163,7 @@ tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
 }
 
 static void tell_segment(const tn_session *session, const tni_compiled *compiled,
-                         const tni_offers *offers, uint32_t index, const tn_segments *segments)
+                         const tni_offers *offers, uint32_t index, const tn_segment_sink *sink)
 {
     const tni_schedule *schedule = &compiled->schedule;
     const tni_segment *segment = &schedule->segments[index];
@@ -189,16 +189,16 @@ static void tell_segment(const tn_session *session, const tni_compiled *compiled
         told.node_count += schedule->units[u]->node_count;
         told.cost_ns += schedule->units[u]->cost_ns;
     }
-    segments->take(segments->context, &told);
+    sink->take(sink->context, &told);
 }
 
 tn_status tn_session_segments(const tn_session *session, uint32_t graph,
-                              const tn_segments *segments, tn_error *err)
+                              const tn_segment_sink *sink, tn_error *err)
 {
     tni_compiled *compiled = NULL;
-    tn_status status = tni_need(err, __func__, "session", session, "segments", segments, NULL);
-    if (status == TN_OK && !segments->take)
-        status = tni_fail(err, TN_E_ARG, "%s: segments->take is NULL", __func__);
+    tn_status status = tni_need(err, __func__, "session", session, "sink", sink, NULL);
+    if (status == TN_OK && !sink->take)
+        status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     if (status == TN_OK)
         status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
     if (status != TN_OK)
@@ -210,18 +210,18 @@ tn_status tn_session_segments(const tn_session *session, uint32_t graph,
         status = tni_fail_memory(err, "the reasons of a schedule",
                                  compiled->graph->node_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < compiled->schedule.segment_count && status == TN_OK; i++)
-        tell_segment(session, compiled, &offers, i, segments);
+        tell_segment(session, compiled, &offers, i, sink);
     tni_arena_finish(&arena);
     return status;
 }
 
 tn_status tn_session_copies(const tn_session *session, uint32_t graph,
-                            const tn_segment_copies *copies, tn_error *err)
+                            const tn_segment_copy_sink *sink, tn_error *err)
 {
     tni_compiled *compiled = NULL;
-    tn_status status = tni_need(err, __func__, "session", session, "copies", copies, NULL);
-    if (status == TN_OK && !copies->take)
-        status = tni_fail(err, TN_E_ARG, "%s: copies->take is NULL", __func__);
+    tn_status status = tni_need(err, __func__, "session", session, "sink", sink, NULL);
+    if (status == TN_OK && !sink->take)
+        status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     if (status == TN_OK)
         status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
     if (status != TN_OK)
@@ -238,7 +238,7 @@ tn_status tn_session_copies(const tn_session *session, uint32_t graph,
             .bytes = schedule->graph->storages[transfer->storage].bytes,
             .cost_ns = tni_copy_ns(schedule, t),
         };
-        copies->take(copies->context, &told);
+        sink->take(sink->context, &told);
     }
     return TN_OK;
 }

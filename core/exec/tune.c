@@ -20,7 +20,7 @@ typedef struct tuning {
     tn_runtime *runtime;
     tn_device **devices;
     uint32_t count, flags, dim;
-    tn_tune_listener listener;
+    tn_tune_sink sink;
     tni_spans spans;
     tni_bench *benches;
     tni_measured *measured;   // by device
@@ -63,8 +63,8 @@ static tn_status measure_products(tuning *t, uint32_t d, tn_error *err)
                                told.ns * 1e9;
             sum += log(told.ns / told.claimed_ns);
             count++;
-            if (t->listener.product)
-                t->listener.product(t->listener.context, &told);
+            if (t->sink.product)
+                t->sink.product(t->sink.context, &told);
         }
     double factor = count ? exp(sum / count) : 1;
     t->measured[d].claim_ppm = factor < 1e-6  ? 1
@@ -114,8 +114,8 @@ static tn_status measure_link(tuning *t, uint32_t from, uint32_t to, const tnp_l
                            .bytes_per_s = (double)out->bytes_per_s,
                            .told_latency_ns = (double)told->latency_ns,
                            .told_bytes_per_s = (double)told->bytes_per_s };
-    if (status == TN_OK && out->bytes_per_s && t->listener.link)
-        t->listener.link(t->listener.context, &link);
+    if (status == TN_OK && out->bytes_per_s && t->sink.link)
+        t->sink.link(t->sink.context, &link);
     return status;
 }
 
@@ -168,8 +168,8 @@ static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
                              .claim_factor = (double)t->measured[d].claim_ppm / 1e6,
                              .submit_ns = (double)t->measured[d].submit_ns,
                              .kept_at = path };
-    if (status == TN_OK && t->listener.device)
-        t->listener.device(t->listener.context, &told);
+    if (status == TN_OK && t->sink.device)
+        t->sink.device(t->sink.context, &told);
     return status;
 }
 
@@ -215,8 +215,8 @@ static tn_status find_devices(tuning *t, const tn_tune_options *options, tn_erro
     return TN_OK;
 }
 
-tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
-                  const tn_tune_listener *listener, tn_error *err)
+tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options, const tn_tune_sink *sink,
+                  tn_error *err)
 {
     tn_tune_options own;
     tn_status status = tni_need(err, __func__, "runtime", runtime, NULL);
@@ -228,7 +228,7 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
     tuning t = { .runtime = runtime,
                  .flags = own.flags,
                  .dim = own.dim ? own.dim : DIM,
-                 .listener = listener ? *listener : (tn_tune_listener){ 0 } };
+                 .sink = sink ? *sink : (tn_tune_sink){ 0 } };
     if (own.flags & ~(uint32_t)TN_TUNE_KEEP_NOTHING)
         return tni_fail(err, TN_E_ARG, "%s: flags 0x%" PRIx32 " are not known", __func__,
                         own.flags);

@@ -70,13 +70,13 @@ typedef struct tni_solution {
     uint32_t *chosen;   // by node: claim; as the caller gave it
     bool is_found;      // an assignment within the limits; else chosen is the one that lacks least,
                         // or nothing
-    uint32_t stuck_node;   // not covered: the first one that greedy finds no claim for
-    bool is_covered;       // chosen covers all nodes
-    bool is_proven;        // cost_ns is the least possible; or nothing can be found
-    double cost_ns;        // of chosen
-    double bound_ns;       // no assignment within the limits costs less
-    double greedy_ns;      // what greedy alone costs; INFINITY: it found nothing
-    bool greedy_fits;      // what it found is within the limits
+    uint32_t stuck_node;      // not covered: the first one that greedy finds no claim for
+    bool is_covered;          // chosen covers all nodes
+    bool is_proved_optimal;   // cost_ns is the least possible; or nothing can be found
+    double cost_ns;           // of chosen
+    double bound_ns;          // no assignment within the limits costs less
+    double greedy_ns;         // what greedy alone costs; INFINITY: it found nothing
+    bool greedy_fits;         // what it found is within the limits
     const char *method;    // that found it: "greedy", "elimination", "cut", "prices", "crossing",
                            // "changes", "search"; NULL: nothing covers all nodes
     uint64_t *used;        // by place: bytes of chosen

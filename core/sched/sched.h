@@ -182,7 +182,7 @@ typedef struct tni_schedule {
     double greedy_ns;          // what each node to the cheapest device, in order, would cost;
                                // INFINITY: it finds nothing
     bool greedy_fits;          // within the limits of memory
-    bool is_proven;            // cost_ns is the least
+    bool is_proved_optimal;    // cost_ns is the least
     const char *method;        // that found it
 } tni_schedule;
 

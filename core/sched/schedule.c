@@ -44,7 +44,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->bound_ns = solution.bound_ns;
     s->greedy_ns = solution.greedy_ns;
     s->greedy_fits = solution.greedy_fits;
-    s->is_proven = solution.is_proven;
+    s->is_proved_optimal = solution.is_proved_optimal;
     s->method = solution.method;
     return status;
 }

@@ -27,14 +27,14 @@ enum {
     BRANCH_NODES = 1 << 16,   // of all branches together
 };
 
-bool tni_solving_is_proven(const tni_solving *s)
+bool tni_solving_is_proved_optimal(const tni_solving *s)
 {
     return s->best_ns <= s->bound_ns + 1e-9 * fabs(s->bound_ns);
 }
 
 bool tni_solving_is_done(const tni_solving *s)
 {
-    return s->best_above == 0 && tni_solving_is_proven(s);
+    return s->best_above == 0 && tni_solving_is_proved_optimal(s);
 }
 
 bool tni_solving_consider(tni_solving *s, const uint32_t *chosen, const char *method)
@@ -226,7 +226,7 @@ static bool solve(tni_solving *s)
         return true;
     if (!solve_by_elimination(s))
         return false;
-    if (!s->index->has_fusions && !tni_solving_is_proven(s) && !tni_solve_by_cuts(s))
+    if (!s->index->has_fusions && !tni_solving_is_proved_optimal(s) && !tni_solve_by_cuts(s))
         return false;
     if (s->problem->limits && s->best_above && s->bound_ns < INFINITY &&
         !tni_solve_within_limits(s))
@@ -241,7 +241,7 @@ static void report(const tni_solving *s, tni_solution *out)
     out->is_covered = s->method != NULL;
     out->stuck_node = s->stuck_node;
     out->is_found = s->method && s->best_above == 0;
-    out->is_proven = out->is_found ? tni_solving_is_done(s) : s->bound_ns == INFINITY;
+    out->is_proved_optimal = out->is_found ? tni_solving_is_done(s) : s->bound_ns == INFINITY;
     out->method = s->method;
     out->greedy_ns = s->greedy_ns;
     out->greedy_fits = s->greedy_fits;

@@ -25,8 +25,8 @@ typedef struct tni_solving {
 
 // Takes an assignment with an order, if it is better. Whether it is.
 bool tni_solving_consider(tni_solving *s, const uint32_t *chosen, const char *method);
-bool tni_solving_is_proven(const tni_solving *s);   // costs no more than the bound
-bool tni_solving_is_done(const tni_solving *s);     // within the limits, and proven
+bool tni_solving_is_proved_optimal(const tni_solving *s);   // costs no more than the bound
+bool tni_solving_is_done(const tni_solving *s);             // within the limits, and proven
 
 // Elimination, until the units have an order: of claim costs and prices as given.
 typedef struct tni_ordered {

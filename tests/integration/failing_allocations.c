@@ -95,9 +95,10 @@ static tn_status report(const tn_session *session, tn_error *err)
     if (status == TN_OK)
         status = tn_session_graph_memory(session, 0, 1, &memory, err);
     if (status == TN_OK)
-        status = tn_session_values(session, 0, 1, &(tn_planned_values){ .take = take_value }, err);
+        status = tn_session_values(session, 0, 1, &(tn_planned_value_sink){ .take = take_value },
+                                   err);
     if (status == TN_OK)
-        status = tn_session_segments(session, 0, &(tn_segments){ .take = take_segment }, err);
+        status = tn_session_segments(session, 0, &(tn_segment_sink){ .take = take_segment }, err);
     if (status == TN_OK)
         status = tn_session_explain_name(session, 0, "out", &(tn_sink){ .write = take_text }, err);
     if (status == TN_E_NOT_FOUND)   // "out" is an output's name, of no value

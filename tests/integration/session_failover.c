@@ -80,7 +80,7 @@ static void take_event(void *context, const tn_session_event *event)
 static events events_of(const tn_session *session)
 {
     events e = { 0 };
-    assert_int_equal(tn_session_events(session, &(tn_session_event_taker){ &e, take_event }, NULL),
+    assert_int_equal(tn_session_events(session, &(tn_session_event_sink){ &e, take_event }, NULL),
                      TN_OK);
     return e;
 }
@@ -455,16 +455,16 @@ static void devices_keep_their_numbers_when_one_is_left_out(void **state)
     need_device(&p, 2, "c", false);
     uint32_t seen = 0, copies = 0;
     tn_error err = { 0 };
-    assert_int_equal(
-        tn_session_segments(p.session, p.numbers[0], &(tn_segments){ &seen, take_segment }, &err),
-        TN_OK);
+    assert_int_equal(tn_session_segments(p.session, p.numbers[0],
+                                         &(tn_segment_sink){ &seen, take_segment }, &err),
+                     TN_OK);
     assert_int_equal(seen, 1u << 1 | 1u << 2);
     assert_int_equal(tn_session_copies(p.session, p.numbers[0],
-                                       &(tn_segment_copies){ &copies, take_copy }, &err),
+                                       &(tn_segment_copy_sink){ &copies, take_copy }, &err),
                      TN_OK);
     assert_true(copies > 0);
     assert_int_equal(
-        tn_session_events(p.session, &(tn_session_event_taker){ NULL, take_number }, &err), TN_OK);
+        tn_session_events(p.session, &(tn_session_event_sink){ NULL, take_number }, &err), TN_OK);
     assert_string_equal(tn_begins_name(0), "");
     assert_string_equal(tn_begins_name(99), "");
     stop(&p);

@@ -64,7 +64,7 @@ static collected values_of(const tn_session *session, uint32_t graph, uint32_t d
 {
     collected c = { .count = 0 };
     tn_error err = { 0 };
-    if (tn_session_values(session, graph, device, &(tn_planned_values){ &c, collect }, &err) !=
+    if (tn_session_values(session, graph, device, &(tn_planned_value_sink){ &c, collect }, &err) !=
         TN_OK)
         fail_msg("%s", err.text);
     return c;
@@ -257,8 +257,8 @@ static void what_is_not_there_is_refused_with_the_numbers(void **state)
     assert_int_equal(tn_session_graph_memory(session, 7, 0, &of_graph, &err), TN_E_ARG);
     assert_non_null(strstr(err.text, "there is no graph 7, the session was given 1"));
     assert_int_equal(of_graph.peak_bytes, 0);
-    assert_int_equal(tn_session_values(session, 0, 2, &(tn_planned_values){ &c, collect }, &err),
-                     TN_E_ARG);
+    assert_int_equal(
+        tn_session_values(session, 0, 2, &(tn_planned_value_sink){ &c, collect }, &err), TN_E_ARG);
     assert_int_equal(c.count, 0);
     tn_session_destroy(session);
     tn_graph_destroy(graph);

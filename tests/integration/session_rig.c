@@ -211,7 +211,7 @@ const char *rig_plan(const tn_session *session, uint32_t number)
     for (uint32_t d = 0; d < tn_session_device_count(session); d++) {
         char place[32];
         snprintf(place, sizeof place, "device %u", d);
-        if (tn_session_values(session, number, d, &(tn_planned_values){ place, append_value },
+        if (tn_session_values(session, number, d, &(tn_planned_value_sink){ place, append_value },
                               &err) != TN_OK)
             fail_msg("%s", err.text);
     }

@@ -365,7 +365,7 @@ static void what_was_gone_back_behind_is_not_repeated(void **state)
     }
     repeated_runs = 0;
     assert_int_equal(tn_session_events(tlm_context_session(context),
-                                       &(tn_session_event_taker){ .take = take_event }, &err),
+                                       &(tn_session_event_sink){ .take = take_event }, &err),
                      TN_OK);
     assert_in_range(repeated_runs, 1, 16);
     tlm_context_destroy(context);

@@ -84,7 +84,7 @@ static void tune(tn_runtime *runtime, const char *const *names, uint32_t flags, 
     for (; names[options.device_count]; options.device_count++)
         devices[options.device_count] = rig_device(runtime, names[options.device_count]);
     memset(t, 0, sizeof *t);
-    if (tn_tune(runtime, &options, &(tn_tune_listener){ t, take_product, take_link, take_device },
+    if (tn_tune(runtime, &options, &(tn_tune_sink){ t, take_product, take_link, take_device },
                 &err) != TN_OK)
         fail_msg("%s", err.text);
 }
@@ -250,7 +250,7 @@ static costs costs_of(const char *devices)
     costs c = { 0 };
     tn_error err = { 0 };
     if (tn_session_graph_schedule(session, 0, &schedule, &err) != TN_OK ||
-        tn_session_segments(session, 0, &(tn_segments){ &c, add_claims }, &err) != TN_OK ||
+        tn_session_segments(session, 0, &(tn_segment_sink){ &c, add_claims }, &err) != TN_OK ||
         tn_session_link(session, 0, 1, &link, &err) != TN_OK)
         fail_msg("%s", err.text);
     assert_int_equal(schedule.copy_count, 2);

@@ -95,7 +95,7 @@ static tn_status fill_devices(plan_report *r, const cli_loaded *loaded, bool *is
         status = tn_session_device_memory(session, d, &r->devices[d], err);
         if (status == TN_OK)
             status = tn_session_values(session, r->largest[d], d,
-                                       &(tn_planned_values){ &c, collect }, err);
+                                       &(tn_planned_value_sink){ &c, collect }, err);
         if (is_in_memory) {
             r->devices[d].weight_copied_bytes += r->devices[d].weight_mapped_bytes;
             r->devices[d].weight_mapped_bytes = 0;

@@ -50,9 +50,11 @@ static tn_status find_schedule(plan_schedule *s, const tn_session *session, uint
     *is_short = !s->segments || !s->copies;
     if (*is_short)
         return TN_OK;
-    status = tn_session_segments(session, graph, &(tn_segments){ &segments, take_segment }, err);
+    status = tn_session_segments(session, graph, &(tn_segment_sink){ &segments, take_segment },
+                                 err);
     if (status == TN_OK)
-        status = tn_session_copies(session, graph, &(tn_segment_copies){ &copies, take_copy }, err);
+        status = tn_session_copies(session, graph, &(tn_segment_copy_sink){ &copies, take_copy },
+                                   err);
     *is_short = segments.is_short;
     return status;
 }
@@ -177,8 +179,8 @@ bool plan_add_schedule(json_t *to, const plan_report *r, uint32_t graph)
                             "copies", copies_of(r, s), "cost_ns", s->told.cost_ns, "bound_ns",
                             s->told.bound_ns, "gap_ns", fmax(s->told.cost_ns - s->told.bound_ns, 0),
                             "greedy_ns", s->told.greedy_ns, "greedy_fits", (int)s->told.greedy_fits,
-                            "copies_ns", s->told.copies_ns, "cost_proved", (int)s->told.is_proved,
-                            "method", s->told.method);
+                            "copies_ns", s->told.copies_ns, "cost_proved",
+                            (int)s->told.is_proved_optimal, "method", s->told.method);
     bool is_added = own && json_object_update(to, own) == 0;
     json_decref(own);
     return is_added;
@@ -233,7 +235,7 @@ static void print_row(const plan_report *r, uint32_t graph)
         printf("%9.3f ms  ", s->greedy_ns / 1e6);
     else
         printf("%12s  ", s->greedy_ns > 0 ? "no room" : "none");
-    printf("%s%s\n", s->method, s->is_proved ? ", proved" : "");
+    printf("%s%s\n", s->method, s->is_proved_optimal ? ", proved" : "");
 }
 
 // Boundaries that are for the same reason.

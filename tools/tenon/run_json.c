@@ -59,7 +59,7 @@ static json_t *events(const run_state *state)
     json_t *list = json_array();
     tn_error err;
     tn_status status = tn_session_events(tlm_context_session(state->loaded.context),
-                                         &(tn_session_event_taker){ list, add_event }, &err);
+                                         &(tn_session_event_sink){ list, add_event }, &err);
     return status == TN_OK ? list : NULL;
 }
 

@@ -196,7 +196,7 @@ static int tune(const tune_options *given, tn_runtime *runtime)
     tn_tune_options how = { .size = sizeof how,
                             .flags = given->dry_run ? TN_TUNE_KEEP_NOTHING : 0,
                             .dim = (uint32_t)given->dim };
-    tn_tune_listener listener = { &c, take_product, take_link, take_device };
+    tn_tune_sink listener = { &c, take_product, take_link, take_device };
     tn_device **devices = NULL;
     tn_error err = { 0 };
     int code = cli_find_devices(runtime, given->devices, &devices, &how.device_count);

@@ -20,8 +20,8 @@ extern "C" {
 // The schedule of one graph. A step is one unit of it: a node, or several that a device takes
 // together.
 typedef struct tn_graph_schedule {
-    uint32_t size;         // sizeof, set by the caller
-    uint32_t is_proved;    // 1: no other assignment costs less; else 0
+    uint32_t size;                // sizeof, set by the caller
+    uint32_t is_proved_optimal;   // 1: no other assignment costs less; else 0
     uint32_t node_count;   // where composite ops were decomposed: with the nodes in their place
     uint32_t step_count;
     uint32_t segment_count;
@@ -74,15 +74,15 @@ typedef struct tn_segment {
                               // ran on the device before; else 0
 } tn_segment;
 
-typedef struct tn_segments {   // who is told
+typedef struct tn_segment_sink {   // who is told
     void *context;
     void (*take)(void *context, const tn_segment *segment);
-} tn_segments;
+} tn_segment_sink;
 
 // Tells the segments of a graph in the order they run. Errors: TN_E_ARG there is no such graph, or
 // take is NULL; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_segments(const tn_session *session, uint32_t graph,
-                                                  const tn_segments *segments, tn_error *err);
+                                                  const tn_segment_sink *sink, tn_error *err);
 
 // Bytes that go from one device to another before a segment begins, once however often they are
 // read there.
@@ -95,14 +95,14 @@ typedef struct tn_segment_copy {
     double cost_ns;
 } tn_segment_copy;
 
-typedef struct tn_segment_copies {   // who is told
+typedef struct tn_segment_copy_sink {   // who is told
     void *context;
     void (*take)(void *context, const tn_segment_copy *copy);
-} tn_segment_copies;
+} tn_segment_copy_sink;
 
 // Tells the copies of a graph, by segment. Errors: as above. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_copies(const tn_session *session, uint32_t graph,
-                                                const tn_segment_copies *copies, tn_error *err);
+                                                const tn_segment_copy_sink *sink, tn_error *err);
 
 // Says in words what the schedule of a graph has to do with a name: that of a node (who claimed it
 // and at what cost, who refused and why, where its operands come from, what it would cost

@@ -152,16 +152,16 @@ typedef struct tn_session_event {
     uint64_t repeated_runs;   // of TN_EVENT_REPEATED
 } tn_session_event;
 
-typedef struct tn_session_event_taker {   // who is told
+typedef struct tn_session_event_sink {   // who is told
     void *context;
     void (*take)(void *context, const tn_session_event *event);   // lent for the time of the call
-} tn_session_event_taker;
+} tn_session_event_sink;
 
 // Tells all events since the session was created, in their order; of more than 1,000 the first.
 // Each is a warning in the log too, but for TN_EVENT_STOPPED, which the caller is told.
 // Errors: TN_E_ARG take is NULL. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_events(const tn_session *session,
-                                                const tn_session_event_taker *taker, tn_error *err);
+                                                const tn_session_event_sink *sink, tn_error *err);
 
 // --------------------------------------------------------------------------------------- snapshots
 
@@ -314,16 +314,16 @@ typedef struct tn_planned_value {
                            // none. Together they are the largest sum
 } tn_planned_value;
 
-typedef struct tn_planned_values {   // who is told
+typedef struct tn_planned_value_sink {   // who is told
     void *context;
     void (*take)(void *context, const tn_planned_value *value);
-} tn_planned_values;
+} tn_planned_value_sink;
 
 // Tells all that the plan of a graph gives bytes on a device, in the order of the plan: a value
 // comes after the one in whose place it is. Errors: TN_E_ARG there is no such graph or device, or
 // take is NULL; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_values(const tn_session *session, uint32_t graph,
-                                                uint32_t device, const tn_planned_values *values,
+                                                uint32_t device, const tn_planned_value_sink *sink,
                                                 tn_error *err);
 
 // Looks at the plans of all graphs on all devices without any of the code that made them: every

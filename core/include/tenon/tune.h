@@ -16,7 +16,7 @@
 // Times are those of the devices' own clocks where they report spans (TNP_BIND_TRACE), else of the
 // host's.
 //
-// Ownership: what a listener is told is lent for the time of the call. Threads: tn_tune by one,
+// Ownership: what a sink is told is lent for the time of the call. Threads: tn_tune by one,
 // while no other uses the runtime; what asks a session as session.h says.
 #ifndef TENON_TUNE_H
 #define TENON_TUNE_H
@@ -59,12 +59,12 @@ typedef struct tn_tuned_device {
 } tn_tuned_device;
 
 // Who is told; each may be NULL.
-typedef struct tn_tune_listener {
+typedef struct tn_tune_sink {
     void *context;
     void (*product)(void *context, const tn_tuned_product *product);
     void (*link)(void *context, const tn_tuned_link *link);
     void (*device)(void *context, const tn_tuned_device *device);
-} tn_tune_listener;
+} tn_tune_sink;
 
 enum {
     TN_TUNE_KEEP_NOTHING = 1u << 0,   // measure and tell only
@@ -81,12 +81,12 @@ typedef struct tn_tune_options {
 
 // Measures devices, and the links between them and to the host, and keeps what it found; tells it
 // as it goes. Types that a device does not take, and sizes that do not fit its memory, are left
-// out. options NULL = defaults; listener NULL = nobody is told. Takes seconds; no session of the
+// out. options NULL = defaults; sink NULL = nobody is told. Takes seconds; no session of the
 // runtime exists meanwhile. After an error what was kept before stands.
 // Errors: TN_E_ARG dim is no multiple of 256, or a device twice; those of the devices, TN_E_FILE,
 // TN_E_IO it cannot be kept; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
-                                      const tn_tune_listener *listener, tn_error *err);
+                                      const tn_tune_sink *sink, tn_error *err);
 
 // What the cost model reckons with.
 enum {

@@ -92,7 +92,7 @@ static void fusions_that_wait_for_each_other_are_not_chosen_together(void **stat
     rig_schedule(&r, NULL);
     assert_int_equal(r.schedule.unit_count, 4);
     assert_true(r.schedule.cost_ns == 3010);
-    assert_true(r.schedule.is_proven);
+    assert_true(r.schedule.is_proved_optimal);
     for (int cheaper = 0; cheaper < 2; cheaper++) {   // whichever it is, it stays
         r.fakes[0].claims[cheaper].cost_ns = 9;
         r.fakes[0].claims[!cheaper].cost_ns = 10;
@@ -304,7 +304,7 @@ static void weights_go_where_they_fit(void **state)
             fail_msg("%s: %s", cases[i].says, r.err.text);
         if (nodes_on(0) != cases[i].on_first)
             fail_msg("%s: %u nodes, not %u", cases[i].says, nodes_on(0), cases[i].on_first);
-        assert_true(r.schedule.is_proven);
+        assert_true(r.schedule.is_proved_optimal);
         assert_true(r.schedule.bound_ns <= r.schedule.cost_ns * (1 + 1e-9));
     }
 }

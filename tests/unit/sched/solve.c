@@ -207,7 +207,7 @@ static void check_against_all(const random_options *options, uint64_t *seed, tal
         fail_msg("%s: the bound %.3f is above the best, %.3f", says, s.bound_ns, a.best_ns);
     if (s.is_found != (a.best_ns < INFINITY))
         fail_msg("%s: found %d, the best is %.3f", says, s.is_found, a.best_ns);
-    if (s.is_proven && s.is_found && !is_near(s.cost_ns, a.best_ns))
+    if (s.is_proved_optimal && s.is_found && !is_near(s.cost_ns, a.best_ns))
         fail_msg("%s: %.3f is not the best, %.3f", says, s.cost_ns, a.best_ns);
     if (s.is_found) {
         memcpy(a.chosen, chosen, sizeof chosen);
@@ -225,7 +225,7 @@ static void check_against_all(const random_options *options, uint64_t *seed, tal
         assert_int_not_equal(s.full_place, TNP_NONE);
         assert_true(s.lacking_bytes > 0);
     }
-    t->proven += s.is_proven;
+    t->proven += s.is_proved_optimal;
     random_problem_finish(&r);
 }
 
@@ -328,7 +328,7 @@ static void two_places_get_the_best_assignment_there_is(void **state)
             random_problem_make(&r, &options, &seed);
             assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
             check_solution(&r.problem, &s, shape_names[options.shape]);
-            if (!s.is_proven)
+            if (!s.is_proved_optimal)
                 fail_msg("kind %u: %.3f, bound %.3f by %s", kind, s.cost_ns, s.bound_ns, s.method);
             cuts += strcmp(s.method, "cut") == 0;
             random_problem_finish(&r);
@@ -356,7 +356,7 @@ static void chains_and_blocks_are_solved_exactly_whatever_their_length(void **st
                 random_problem_make(&r, &options, &seed);
                 assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
                 check_solution(&r.problem, &s, shape_names[options.shape]);
-                if (!s.is_proven)
+                if (!s.is_proved_optimal)
                     fail_msg("%s: %.3f, bound %.3f by %s", shape_names[options.shape], s.cost_ns,
                              s.bound_ns, s.method);
                 random_problem_finish(&r);
@@ -497,7 +497,7 @@ static void cheap_nodes_between_two_that_must_move_stay(void **state)
         x = add_by_hand(&h, unsupported, 0, (uint32_t[]){ x, TNP_NONE });
         x = add_by_hand(&h, heavy, 0, (uint32_t[]){ x, TNP_NONE });
         tni_solution s = solve_by_hand(&h);
-        assert_true(s.is_proven);
+        assert_true(s.is_proved_optimal);
         for (uint32_t n = 0; n <= x; n++)
             assert_int_equal(place_by_hand(&h, n), n > 0 && n < x);
         tni_arena_finish(&h.arena);
@@ -524,7 +524,7 @@ static void the_link_decides_where_a_batch_runs(void **state)
             double copies = 2 * (5000 + 4096.0 * batch / gbps);
             tni_solution s = solve_by_hand(&h);
             assert_int_equal(place_by_hand(&h, y), fast + copies < ns ? 0 : 1);
-            assert_true(s.is_proven);
+            assert_true(s.is_proved_optimal);
             tni_arena_finish(&h.arena);
         }
 }
@@ -543,7 +543,7 @@ static void a_copy_is_paid_once_for_all_its_readers(void **state)
     for (uint32_t n = 1; n <= 8; n++)
         assert_int_equal(place_by_hand(&h, n), 0);
     assert_true(is_near(s.cost_ns, 10 + 800 + copy));
-    assert_true(s.is_proven);
+    assert_true(s.is_proved_optimal);
     tni_arena_finish(&h.arena);
 }
 
@@ -573,7 +573,7 @@ static void one_claim_may_have_the_whole_graph(void **state)
     check_solution(&r.problem, &s, "large claims");
     claims[r.problem.claim_count - 2].cost_ns = 1;   // all
     assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
-    assert_true(s.cost_ns == 1 && s.is_proven);
+    assert_true(s.cost_ns == 1 && s.is_proved_optimal);
     tni_problem_claim half = claims[r.problem.claim_count - 1];
     half.cost_ns = 1;
     r.problem.claim_count--;
