@@ -138,17 +138,53 @@ static bool list_operands(assigning *a)
 
 // ---------------------------------------------------------------------------------------- failures
 
+static const char *storage_name(const assigning *a, uint32_t storage)
+{
+    return a->graph->values[a->graph->storages[storage].owner].name;
+}
+
+// What the node touches, stays on one place, and cannot be on this one.
+static const char *kept_elsewhere(const assigning *a, uint32_t n, uint32_t place)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(a->graph, &a->graph->nodes[n], values);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t storage = a->graph->values[values[i]].storage;
+        if (a->kept.is_kept[storage] && !(a->may_hold[a->kept.groups[storage]] >> place & 1))
+            return storage_name(a, storage);
+    }
+    return a->graph->nodes[n].name;
+}
+
+// A node that is taken where it was ordered to be, but for something too large for any buffer
+// there.
+static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
+                                tn_error *err)
+{
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "'%s' is ordered to be on %s, but '%s' has %" PRIu64
+                    " bytes, and a buffer there has at most %" PRIu64,
+                    a->graph->nodes[n].name, a->request->devices[place]->name,
+                    storage_name(a, storage), a->graph->storages[storage].bytes,
+                    a->request->keeping->largest[place]);
+}
+
 static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
 {
-    char reasons[400] = "";
+    char reasons[400] = "", moved[120];
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
         tni_ruling ruling = ruling_of(a);
         tni_rule rule = tni_rule_of(&ruling, n);
         bool is_taken = a->takers.any[n] >> place & 1;
+        uint32_t large = tni_rules_too_large(&ruling, n, place);
+        if (is_taken && rule.order == UINT64_C(1) << place && large != TNP_NONE)
+            return fail_too_large(a, n, place, large, err);
+        tni_format_text(moved, sizeof moved, "it would have to move '%s' there",
+                        kept_elsewhere(a, n, place));
         const char *reason = is_taken && !(rule.order >> place & 1)
                                  ? "it is ordered to be elsewhere"
-                             : is_taken ? "it would have to move a state there"
+                             : is_taken ? moved
                                         : "no claim";
         for (uint32_t r = 0; r < a->answers->refusal_count; r++)
             if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)

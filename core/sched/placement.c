@@ -355,8 +355,9 @@ static uint32_t find_pin(const tni_placement *p, const char *name)
 }
 
 // What is ordered of a node by one value that it touches. *by: the pin before, TNP_NONE = none.
-static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, uint32_t *by, tni_rule *rule,
-                          tn_error *err)
+// state: one that it touches and that is ordered elsewhere by kv_device, or NULL.
+static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, const char *state,
+                          uint32_t *by, tni_rule *rule, tn_error *err)
 {
     const tn_graph *graph = r->graph;
     const tni_pinned_value *pins = r->placement->pins;
@@ -376,6 +377,12 @@ static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, uint32_t 
                             "placement: '%s' is pinned to %s by '%s' and to %s by '%s'",
                             graph->nodes[n].name, pins[*by].device->name, pins[*by].value,
                             pins[pin].device->name, pins[pin].value);
+        if (state && pins[pin].device != r->placement->kv_device)
+            return tni_fail(err, TN_E_ARG,
+                            "placement: '%s' is pinned to %s by '%s', but it touches the state "
+                            "'%s', and states are ordered to be on %s",
+                            graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
+                            r->placement->kv_device->name);
         *by = pin;
         rule->order = UINT64_C(1) << place;
     }
@@ -387,12 +394,17 @@ static tn_status order(const ruling *r, uint32_t n, tni_rule *rule, tn_error *er
     uint32_t values[TNI_MAX_READS + 1], by = TNP_NONE;
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[n], values);
     uint32_t kv = place_of(r->devices, r->device_count, r->placement->kv_device);
+    const char *state = NULL;
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < count && kv != TNP_NONE; i++)
-        if (tni_storage_source(r->graph, r->graph->values[values[i]].storage) == TNI_STATE)
-            rule->order = UINT64_C(1) << kv;
+    for (uint32_t i = 0; i < count && kv != TNP_NONE; i++) {
+        uint32_t storage = r->graph->values[values[i]].storage;
+        if (tni_storage_source(r->graph, storage) != TNI_STATE)
+            continue;
+        state = r->graph->values[r->graph->storages[storage].owner].name;
+        rule->order = UINT64_C(1) << kv;
+    }
     for (uint32_t i = 0; i < count && r->placement->pin_count && status == TN_OK; i++)
-        status = order_by(r, n, values[i], &by, rule, err);
+        status = order_by(r, n, values[i], state, &by, rule, err);
     return status;
 }
 

@@ -58,7 +58,7 @@ tn_status tni_layers_place(const tni_placement *placement, tn_device *const *dev
                            tni_arena *scratch, tni_layers *layers, tn_error *err);
 
 // rules: by node. is_met: by pin, set where a node touches its value; NULL = not wanted. Errors:
-// TN_E_ARG two pins want a node on two devices.
+// TN_E_ARG two pins, or a pin and kv_device, want a node on two devices.
 tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *layers,
                               tn_device *const *devices, uint32_t device_count,
                               const tn_graph *graph, tni_rule *rules, bool *is_met, tn_error *err);

@@ -5,7 +5,7 @@
 //   eliminate.c   exact where few values cross: eliminates one node after another; with a bound
 //   network.c     the labels and pairs that it works on
 //   cut.c         for two places at a time: a minimum cut
-//   fit.c         within limits of memory: prices on bytes, and crossings
+//   limits.c      within limits of memory: prices on bytes, crossings, runs of nodes (limits.h)
 //   changes.c     an assignment that is changed claim by claim
 //   improve.c     small changes as long as they help; all assignments of few nodes
 //   solve.c       the best of these
@@ -78,7 +78,7 @@ typedef struct tni_solution {
     double greedy_ns;         // what greedy alone costs; INFINITY: it found nothing
     bool greedy_fits;         // what it found is within the limits
     const char *method;    // that found it: "greedy", "elimination", "cut", "prices", "crossing",
-                           // "changes", "search"; NULL: nothing covers all nodes
+                           // "windows", "changes", "search"; NULL: nothing covers all nodes
     uint64_t *used;        // by place: bytes of chosen
     uint32_t full_place;   // nothing fits: the place that lacks most, or TNP_NONE,
     uint64_t lacking_bytes;   // and how much of it

@@ -30,20 +30,27 @@ static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_w
     return willing != NULL;
 }
 
-// The places with no buffer for something that the node touches.
-static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
+uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
 {
     uint32_t values[TNI_MAX_READS + 1];
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[node], values);
+    for (uint32_t i = 0; i < count && r->keeping->largest; i++) {
+        uint32_t storage = r->graph->values[values[i]].storage;
+        bool is_mapped = tni_storage_source(r->graph, storage) == TNI_WEIGHT &&
+                         tni_is_mapped(r->keeping, storage, place);
+        if (!is_mapped && r->graph->storages[storage].bytes > r->keeping->largest[place])
+            return storage;
+    }
+    return TNP_NONE;
+}
+
+// The places with no buffer for something that the node touches.
+static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
+{
     uint64_t places = 0;
     for (uint32_t p = 0; p < r->device_count && r->keeping->largest; p++)
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t storage = r->graph->values[values[i]].storage;
-            bool is_mapped = tni_storage_source(r->graph, storage) == TNI_WEIGHT &&
-                             tni_is_mapped(r->keeping, storage, p);
-            if (!is_mapped && r->graph->storages[storage].bytes > r->keeping->largest[p])
-                places |= UINT64_C(1) << p;
-        }
+        if (tni_rules_too_large(r, node, p) != TNP_NONE)
+            places |= UINT64_C(1) << p;
     return places;
 }
 

@@ -65,7 +65,18 @@ gets() {
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
     cmp cpu text
     [ ! -s told ]
-    fails_with 5 " would fit" on "$small" run austen a -n 1 --device a
+    fails_with 5 "a is the only device that was named; no context would fit, not even of one token" on \
+        '[{"name":"a","memory_bytes":1500000}]' run austen a -n 1 --device a
+    fails_with 5 "only device that was named; a context of" on \
+        '[{"name":"a","memory_bytes":5000000}]' run austen a -n 1 --device a --ctx 256
+}
+
+@test "an order that does not fit a device is named, with what it needs there and what is free" {
+    local small='[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b"}]'
+    fails_with 5 "a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a
+    fails_with 5 "and 13 more pinned values need 2510848 bytes, 1500000 are free" on "$small" run austen a -n 1 -ot ffn=a
+    fails_with 5 "the states need 524288 bytes, 300000 are free" on \
+        '[{"name":"a","memory_bytes":300000},{"name":"b"}]' run austen a -n 1 --kv-device a --ctx 256
 }
 
 @test "plan and perplexity take the same options" {

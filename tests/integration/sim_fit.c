@@ -393,6 +393,136 @@ static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state
     tn_graph_destroy(graph);
 }
 
+// ------------------------------------------------------------------------------------------ orders
+
+// What was ordered of a device that cannot hold it is named, with what it needs there and what is
+// free; not what all graphs would need on that device.
+static void an_order_that_does_not_fit_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        int pins;
+        bool has_kv;
+        unsigned memory_bytes, max_bytes;   // of a
+        const char *words[2];
+    } cases[] = {
+        { "one pin",
+          1,
+          false,
+          10000,
+          0,
+          { "a: what is ordered to be there does not fit: 'w.0' needs "
+            "16384 bytes, 10000 are free",
+            "" } },
+        { "five pins",
+          5,
+          false,
+          70000,
+          0,
+          { "'w.0', 'w.1', 'w.2' and 2 more pinned values need 81920 bytes, 70000 are free", "" } },
+        { "the states",
+          0,
+          true,
+          8000,
+          0,
+          { "the states need 8196 bytes, 8000 are free", "a: what is ordered" } },
+        { "both",
+          1,
+          true,
+          20000,
+          0,
+          { "'w.0', and the states need 24580 bytes, 20000 are free", "" } },
+        { "the arena beside a pin",
+          1,
+          false,
+          16500,
+          0,
+          { "16500 are free", "16384 bytes of it are ordered to be there: 'w.0'" } },
+        { "a buffer",
+          1,
+          false,
+          0,
+          16000,
+          { "is ordered to be on a, but 'w.0' has 16384 bytes, and a buffer there has at most "
+            "16000",
+            "" } },
+    };
+    tn_graph *graph = make_layers(16, true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char devices[120];
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"memory_bytes\":%u,\"max_alloc_bytes\":%u}]",
+                 cases[i].memory_bytes ? cases[i].memory_bytes : 10000000,
+                 cases[i].max_bytes ? cases[i].max_bytes : 10000000);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_device *a = rig_device(runtime, "a");
+        const tn_pin pins[] = {
+            { "w.0", a }, { "w.1", a }, { "w.2", a }, { "w.3", a }, { "w.4", a }
+        };
+        const tn_placement asked = { .size = sizeof asked,
+                                     .pins = pins,
+                                     .pin_count = (uint32_t)cases[i].pins,
+                                     .kv_device = cases[i].has_kv ? a : NULL };
+        tn_session *session = NULL;
+        tn_error err = { 0 };
+        tn_status status = make(runtime, &graph, 1, a_and_cpu, &asked, &session, &err);
+        if (status != TN_E_DEVICE_MEMORY || !strstr(err.text, cases[i].words[0]) ||
+            !strstr(err.text, cases[i].words[1]))
+            fail_msg("%s: status %d: %s", cases[i].says, (int)status, err.text);
+        tn_runtime_destroy(runtime);
+    }
+    tn_graph_destroy(graph);
+}
+
+// The list of devices is an order, too.
+static void the_only_devices_that_were_named_are_told(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"memory_bytes\":40000},"
+                                        "{\"name\":\"b\",\"memory_bytes\":50000}]",
+                                        NULL);
+    tn_graph *graph = make_layers(1, false);
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(
+        make(runtime, &graph, 1, (const char *[]){ "a", "b", NULL }, NULL, &session, &err),
+        TN_E_DEVICE_MEMORY);
+    if (!strstr(err.text, "a and b are the only devices that were named"))
+        fail_msg("%s", err.text);
+    const tn_placement all = { .size = sizeof all,
+                               .split_mode = TN_SPLIT_NONE,
+                               .main_device = rig_device(runtime, "b") };
+    assert_int_equal(
+        make(runtime, &graph, 1, (const char *[]){ "a", "b", NULL }, &all, &session, &err),
+        TN_E_DEVICE_MEMORY);
+    if (!strstr(err.text, "b: ") || !strstr(err.text, "50000 are free") ||
+        !strstr(err.text, "all layers are to be there, on the main device"))
+        fail_msg("%s", err.text);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
+// A state cannot be on two devices.
+static void contradicting_orders_are_refused_with_both_names(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\"},{\"name\":\"b\"}]", NULL);
+    tn_graph *graph = make_layers(1, true);
+    const tn_pin pin = { "s.3", rig_device(runtime, "a") };
+    const tn_placement asked = {
+        .size = sizeof asked, .pins = &pin, .pin_count = 1, .kv_device = rig_device(runtime, "b")
+    };
+    tn_session *session = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(make(runtime, &graph, 1, a_b_and_cpu, &asked, &session, &err), TN_E_ARG);
+    if (!strstr(err.text, "is pinned to a by 's.3', but it touches the state 's.3', and states are "
+                          "ordered to be on b"))
+        fail_msg("%s", err.text);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+}
+
 // ------------------------------------------------------------------------------------ fewer layers
 
 static void more_layers_than_fit_become_fewer_and_that_is_told(void **state)
@@ -553,6 +683,49 @@ static double cost_of(tn_runtime *runtime, tn_graph *graph, const tn_placement *
     return ms;
 }
 
+static double graph_cost_ns(const tn_session *session)
+{
+    tn_graph_schedule schedule = { .size = sizeof schedule };
+    assert_int_equal(tn_session_graph_schedule(session, 0, &schedule, NULL), TN_OK);
+    return schedule.cost_ns;
+}
+
+// Where nobody says how, and memory is short, whole layers cut between the devices are one of the
+// ways that are tried.
+static void the_default_is_never_dearer_than_layers(void **state)
+{
+    (void)state;
+    const tn_placement layer = { .size = sizeof layer, .split_mode = TN_SPLIT_LAYER };
+    uint32_t short_count = 0;
+    tn_graph *graph = make_layers(16, true);
+    for (unsigned kib = 30; kib <= 130; kib += 10) {
+        char devices[160];
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"memory_bytes\":%u,\"host_visible\":false},"
+                 "{\"name\":\"b\",\"memory_bytes\":%u,\"host_visible\":false}]",
+                 kib * 1024, kib * 900);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *cut = need(runtime, &graph, 1, a_b_and_cpu, &layer);
+        double cut_ns = graph_cost_ns(cut);
+        tn_session_destroy(cut);
+        tn_session *session = need(runtime, &graph, 1, a_b_and_cpu, NULL);
+        double ns = graph_cost_ns(session);
+        if (ns > cut_ns * 1.000001)
+            fail_msg("%u KiB: %g, layers cut: %g: %s", kib, ns, cut_ns, rig_explain(session));
+        const char *words = rig_explain(session);
+        bool is_short = strstr(words, "what is fastest does not fit") != NULL;
+        short_count += is_short;
+        if (is_short && (!strstr(words, "placement: chosen by cost: ") ||
+                         !strstr(words, "layers cut by free memory")))
+            fail_msg("%s", words);
+        compare(runtime, session, &graph, (int64_t[]){ 16 }, 1);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+    }
+    assert_true(short_count > 2);
+    tn_graph_destroy(graph);
+}
+
 // 51 of tests/cases.md: a fast device behind a slow link, batches of 1 to 64: by what the model
 // says of both, and where it changes depends on the link.
 static void a_slow_link_decides_by_its_cost(void **state)
@@ -652,7 +825,24 @@ static tn_status make_with(const tn_allocator *allocator, void *context)
     return status;
 }
 
-// Rounds within limits, then fewer layers.
+// Nothing fits, which is what is to be told.
+static tn_status make_in_vain(const tn_allocator *allocator, void *context)
+{
+    const fixture *f = context;
+    tn_device *devices[] = { rig_device(f->runtime, "a"), rig_device(f->runtime, "cpu0") };
+    tn_session_options options = { .size = sizeof options,
+                                   .device_count = 2,
+                                   .devices = devices,
+                                   .allocator = allocator,
+                                   .placement = &f->placement };
+    tn_error err = { 0 };
+    tn_status status = tn_session_fits(f->runtime, (const tn_graph *[]){ f->graph }, 1, &options,
+                                       &err);
+    bool is_told = status == TN_E_DEVICE_MEMORY && strstr(err.text, "20000 are free");
+    return is_told ? TN_OK : status;
+}
+
+// Rounds within limits, then fewer layers; then an order that does not fit.
 static void failing_allocations_leave_nothing(void **state)
 {
     (void)state;
@@ -671,6 +861,11 @@ static void failing_allocations_leave_nothing(void **state)
     for_each_failing_allocation(make_with, &f);
     f.placement.split_mode = TN_SPLIT_LAYER;
     for_each_failing_allocation(make_with, &f);
+    const tn_pin pins[] = { { "w.0", rig_device(f.runtime, "a") },
+                            { "w.1", rig_device(f.runtime, "a") } };
+    f.placement.pins = pins;
+    f.placement.pin_count = 2;
+    for_each_failing_allocation(make_in_vain, &f);
     tn_graph_destroy(f.graph);
     tn_runtime_destroy(f.runtime);
 }
@@ -687,8 +882,12 @@ int main(void)
         cmocka_unit_test(two_devices_without_a_cpu_share_or_are_told),
         cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
         cmocka_unit_test(what_is_larger_than_a_buffer_goes_elsewhere_or_is_named),
+        cmocka_unit_test(an_order_that_does_not_fit_is_named),
+        cmocka_unit_test(the_only_devices_that_were_named_are_told),
+        cmocka_unit_test(contradicting_orders_are_refused_with_both_names),
         cmocka_unit_test(more_layers_than_fit_become_fewer_and_that_is_told),
         cmocka_unit_test(out_of_memory_while_loading_less_is_placed_there),
+        cmocka_unit_test(the_default_is_never_dearer_than_layers),
         cmocka_unit_test(a_slow_link_decides_by_its_cost),
         cmocka_unit_test(cheap_ops_between_stay_where_they_need_no_round_trip),
         cmocka_unit_test(layers_of_one_state_stay_together),

@@ -141,7 +141,7 @@ static void a_state_without_a_place_is_refused_with_the_reasons(void **state)
         TN_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "no device takes set_rows"));
     assert_non_null(strstr(err.text, "a: this device has no set_rows"));
-    assert_non_null(strstr(err.text, "b: it would have to move a state there"));
+    assert_non_null(strstr(err.text, "b: it would have to move 'cache' there"));
     tn_graph_destroy(graph);
     tn_runtime_destroy(runtime);
 }

@@ -184,7 +184,10 @@ static tn_status say_what_fits(const tlm_context *c, tn_runtime *runtime,
     tn_error full = *err;
     return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
                              full.text, tokens, tokens == 1 ? "" : "s")
-                  : tlm_fail(err, full.status, "%s; no context would fit", full.text);
+                  : tlm_fail(err, full.status,
+                             "%s; no context would fit, not even of one token: smaller types need "
+                             "less",
+                             full.text);
 }
 
 // To repeat all runs after a device fails: at worst each id of the context came alone. Going back

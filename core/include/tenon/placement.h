@@ -8,8 +8,10 @@
 // it, but for what devices of different types make of the same numbers.
 //
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
-// the memory that is free on each device and the host. With one: what it says, as far as it fits;
-// where it does not, fewer layers, the last ones, and a warning tells how many.
+// the memory that is free on each device and the host. While memory is short that is the cheapest
+// of three: each node by the solver; whole layers off the CPU; these in neighbours, cut by free
+// memory. tn_session_explain tells which. With one: what it says, as far as it fits; where it does
+// not, fewer layers, the last ones, and a warning tells how many.
 #ifndef TENON_PLACEMENT_H
 #define TENON_PLACEMENT_H
 

@@ -229,7 +229,7 @@ static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
     r.fakes[1].reason = "no exponents";
     assert_int_equal(rig_try(&r, pins), TN_E_UNSUPPORTED);
     assert_non_null(
-        strstr(r.err.text, "fake0: it would have to move a state there; fake1: no exponents"));
+        strstr(r.err.text, "fake0: it would have to move 's' there; fake1: no exponents"));
 }
 
 // ------------------------------------------------------------------------------------------ memory

@@ -430,6 +430,14 @@ static uint32_t add_by_hand(by_hand *h, const double *costs, uint64_t weight_byt
     return n;
 }
 
+// Both keep the same bytes, as a first and a last node that read one matrix do.
+static void share_by_hand(by_hand *h, uint32_t a, uint32_t b)
+{
+    for (uint32_t c = 0; c < h->problem.claim_count; c++)
+        if (h->claims[c].nodes[0] == b)
+            h->claims[c].first_item = a * h->problem.place_count + h->claims[c].place;
+}
+
 static uint32_t place_by_hand(const by_hand *h, uint32_t node)
 {
     return h->claims[h->chosen[node]].place;
@@ -440,6 +448,32 @@ static tni_solution solve_by_hand(by_hand *h)
     tni_solution s;
     assert_true(tni_solve(&h->problem, &h->arena, h->chosen, &s));
     return s;
+}
+
+// A chain whose first and last node read one large matrix; the last is dear on the second place.
+// What both keep is paid for by the one that needs it: else half of its price would seem to be
+// saved where the first one goes.
+static void the_bound_knows_what_nodes_keep_together(void **state)
+{
+    (void)state;
+    enum { MATRIX_BYTES = 60000, BYTES = 1000 };
+    by_hand h;
+    begin_by_hand(&h, 2);
+    uint32_t first = add_by_hand(&h, (double[]){ 100, 110 }, MATRIX_BYTES,
+                                 (uint32_t[]){ TNP_NONE });
+    for (uint32_t x = first; h.problem.node_count + 1 < HAND_NODES;)
+        x = add_by_hand(&h, (double[]){ 1000, 5000 }, BYTES, (uint32_t[]){ x, TNP_NONE });
+    uint32_t before = h.problem.node_count - 1;
+    share_by_hand(&h, first,
+                  add_by_hand(&h, (double[]){ 1000, 900000 }, 0, (uint32_t[]){ before, TNP_NONE }));
+    h.limits[0] = MATRIX_BYTES + HAND_NODES / 2 * BYTES;
+    h.limits[1] = TNI_NO_LIMIT;
+    h.problem.limits = h.limits;
+    tni_solution s = solve_by_hand(&h);
+    assert_true(s.is_found);
+    print_message("%s: %.0f, bound %.0f\n", s.method, s.cost_ns, s.bound_ns);
+    assert_true(s.bound_ns > 0.94 * s.cost_ns);
+    tni_arena_finish(&h.arena);
 }
 
 // What is alike is divided where a place is full, and only there.
@@ -623,6 +657,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_places_get_the_best_assignment_there_is),
         cmocka_unit_test(chains_and_blocks_are_solved_exactly_whatever_their_length),
         cmocka_unit_test(layers_that_do_not_fit_one_place_are_divided_between_places),
+        cmocka_unit_test(the_bound_knows_what_nodes_keep_together),
         cmocka_unit_test(cheap_nodes_between_two_that_must_move_stay),
         cmocka_unit_test(the_link_decides_where_a_batch_runs),
         cmocka_unit_test(a_copy_is_paid_once_for_all_its_readers),

@@ -1,0 +1,146 @@
+// fit_memory.c: what memory there is on each lane, and what weights, states, programs and arenas
+// take of it.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/integer.h"
+#include "exec/session.h"
+
+static tn_status take_tables(tn_session *session, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    uint64_t **tables[] = { &fit->free_bytes, &fit->alignments,    &fit->largest, &fit->arena,
+                            &fit->weights,    &fit->program_bytes, &fit->needed };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        *tables[i] = tni_arena_take_array(&session->arena, session->lane_count, sizeof **tables[i]);
+        if (!*tables[i])
+            return tni_fail_memory(err, "a session", session->lane_count * sizeof **tables[i]);
+    }
+    return TN_OK;
+}
+
+static void note_memory(tn_session *session)
+{
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        const tnp_memory_info *memory = &session->lanes[i].memory;
+        uint64_t most_bytes = session->lanes[i].most_bytes;
+        uint64_t is_free = memory->free_bytes ? memory->free_bytes : UINT64_MAX;
+        session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
+        session->fit.alignments[i] = memory->alignment_bytes;
+        uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
+        if (memory->max_binding_bytes && memory->max_binding_bytes < most)
+            most = memory->max_binding_bytes;
+        session->fit.largest[i] = most;
+    }
+}
+
+tn_status tni_fit_begin(tn_session *session, tn_error *err)
+{
+    tn_status status = take_tables(session, err);
+    if (status == TN_OK)
+        note_memory(session);
+    session->fit.short_place = TNP_NONE;
+    return status;
+}
+
+// -------------------------------------------------------------------------------------------- kept
+
+static void add_up(tn_session *session)
+{
+    tni_fit *fit = &session->fit;
+    memset(fit->weights, 0, session->lane_count * sizeof *fit->weights);
+    for (uint32_t i = 0; i < fit->kept_count; i++)
+        fit->weights[fit->kept[i].place] += fit->kept[i].bytes;
+}
+
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    const tni_schedule *schedule = &compiled->schedule;
+    tni_keeping how = { .mapped = compiled->mapped,
+                        .mapped_count = schedule->given->storage_count,
+                        .alignments = fit->alignments };
+    for (uint32_t u = 0; u < schedule->unit_count; u++) {
+        const tni_claim *unit = schedule->units[u];
+        uint32_t count = tni_claim_keeps(schedule->graph, unit, &how, NULL);
+        if (!tni_grow(&session->arena.allocator, &fit->kept, &fit->kept_capacity,
+                      fit->kept_count + count, sizeof *fit->kept))
+            return tni_fail_memory(err, "a table of weights",
+                                   (fit->kept_count + count) * sizeof *fit->kept);
+        fit->kept_count += tni_claim_keeps(schedule->graph, unit, &how,
+                                           fit->kept + fit->kept_count);
+        fit->program_bytes[unit->place] += unit->resident_bytes;
+    }
+    fit->kept_count = tni_kept_bytes_sort(fit->kept, fit->kept_count);
+    add_up(session);
+    return TN_OK;
+}
+
+tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    tn_status status = TN_OK;
+    memset(fit->program_bytes, 0, session->lane_count * sizeof *fit->program_bytes);
+    fit->kept_count = 0;
+    add_up(session);
+    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
+        if (session->graphs[g] != without)
+            status = tni_fit_note_kept(session, session->graphs[g], err);
+    return status;
+}
+
+// ---------------------------------------------------------------------------- against what is free
+
+uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without)
+{
+    uint64_t bytes = 0, alignment = session->fit.alignments[place];
+    for (uint32_t s = 0; s < session->state_count; s++)
+        if (session->states[s].place == place && !(without && without[s])) {
+            uint64_t own = session->states[s].bytes, more = own % alignment;
+            if (!tni_add_u64(bytes, own + (more ? alignment - more : 0), &bytes))
+                return UINT64_MAX;
+        }
+    return bytes;
+}
+
+uint64_t tni_fit_arena_bytes(const tn_session *session, uint32_t place)
+{
+    uint64_t bytes = session->lanes[place].arena_bytes, alignment = session->fit.alignments[place];
+    return bytes % alignment ? bytes + alignment - bytes % alignment : bytes;
+}
+
+uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without)
+{
+    const tni_fit *fit = &session->fit;
+    uint64_t taken = fit->weights[place] + fit->program_bytes[place];
+    if (fit->free_bytes[place] == UINT64_MAX)
+        return UINT64_MAX;
+    if (!tni_add_u64(taken, tni_fit_state_bytes(session, place, without), &taken) ||
+        taken > fit->free_bytes[place])
+        return 0;
+    return fit->free_bytes[place] - taken;
+}
+
+tn_status tni_fit_check_memory(tn_session *session, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        uint64_t states = tni_fit_state_bytes(session, i, NULL),
+                 arena = tni_fit_arena_bytes(session, i);
+        uint64_t weights = fit->weights[i] + fit->program_bytes[i], needed = 0;
+        bool fits = tni_add_u64(arena, states, &needed) && tni_add_u64(needed, weights, &needed);
+        fit->needed[i] = fits ? needed : UINT64_MAX;
+        if (fits && (fit->free_bytes[i] == UINT64_MAX || needed <= fit->free_bytes[i]))
+            continue;
+        fit->short_place = i;
+        return tni_fail(err, TN_E_DEVICE_MEMORY,
+                        "%s: %" PRIu64
+                        " bytes are needed for weights, states and the arena (%" PRIu64 ", %" PRIu64
+                        " and %" PRIu64 "), %" PRIu64 " are free",
+                        session->lanes[i].device->name, fit->needed[i], weights, states, arena,
+                        fit->free_bytes[i]);
+    }
+    return TN_OK;
+}

@@ -1,0 +1,148 @@
+// fit_orders.c: when nothing fits: what was ordered of which device, what that needs and what is
+// free there, so that the order can be changed.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "exec/session.h"
+
+typedef struct ordered {
+    tni_kept_bytes *weights;
+    uint32_t count, capacity;
+    bool *states;   // by state
+    uint64_t bytes;
+} ordered;
+
+// The constants and states of a graph that nodes touch which are ordered to be there.
+static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place, ordered *o)
+{
+    const tn_graph *graph = c->graph;
+    for (uint32_t n = 0; n < graph->node_count && c->rules; n++) {
+        uint32_t values[TNI_MAX_READS + 1];
+        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
+        for (uint32_t i = 0; i < count && c->rules[n].order == UINT64_C(1) << place; i++) {
+            uint32_t s = graph->values[values[i]].storage;
+            const tni_value *owner = &graph->values[graph->storages[s].owner];
+            if (c->state_of[s] != TNP_NONE)
+                o->states[c->state_of[s]] = true;
+            if (owner->source != TNI_WEIGHT || (c->mapped[s] >> place & 1))
+                continue;
+            if (!tni_grow(&session->arena.allocator, &o->weights, &o->capacity, o->count + 1,
+                          sizeof *o->weights))
+                return false;
+            o->weights[o->count++] = (tni_kept_bytes){ .place = place,
+                                                       .data = owner->data,
+                                                       .run_bytes = owner->run_bytes,
+                                                       .bytes = graph->storages[s].bytes };
+        }
+    }
+    return true;
+}
+
+static bool find_ordered(tn_session *session, uint32_t place, ordered *o)
+{
+    *o = (ordered){ .states = tni_arena_take_array(&session->arena, session->state_count,
+                                                   sizeof *o->states) };
+    bool has_memory = o->states != NULL;
+    for (uint32_t g = 0; g < session->graph_count && has_memory; g++)
+        has_memory = tni_fit_begin_graph(session, session->graphs[g], NULL) == TN_OK &&
+                     add_graph(session, session->graphs[g], place, o);
+    o->count = tni_kept_bytes_sort(o->weights, o->count);
+    for (uint32_t i = 0; i < o->count; i++)
+        o->bytes += o->weights[i].bytes;
+    for (uint32_t i = 0; i < session->state_count && has_memory; i++)
+        o->bytes += o->states[i] ? session->states[i].bytes : 0;
+    tni_free(&session->arena.allocator, o->weights);
+    o->weights = NULL;
+    return has_memory;
+}
+
+// "'w.1', 'w.2' and 3 more pinned values, and the states"
+static void name_orders(const tn_session *session, uint32_t place, char *out, size_t bytes)
+{
+    enum { MOST_NAMES = 3 };
+    const tni_placement *p = &session->placement;
+    uint32_t count = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < p->pin_count; i++) {
+        if (p->pins[i].device != session->devices[place])
+            continue;
+        if (count++ < MOST_NAMES) {
+            tni_format_text(out + used, bytes - used, "%s'%.60s'", count > 1 ? ", " : "",
+                            p->pins[i].value);
+            used = strlen(out);
+        }
+    }
+    if (count > MOST_NAMES) {
+        tni_format_text(out + used, bytes - used, " and %" PRIu32 " more pinned value%s",
+                        count - MOST_NAMES, count - MOST_NAMES == 1 ? "" : "s");
+        used = strlen(out);
+    }
+    if (p->kv_device == session->devices[place])
+        tni_format_text(out + used, bytes - used, "%sthe states", count ? ", and " : "");
+}
+
+// Devices that were named, when nothing else may be used: "a and b".
+static void name_devices(const tn_session *session, char *out, size_t bytes)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        tni_format_text(out + used, bytes - used, "%s%s",
+                        i == 0                         ? ""
+                        : i + 1 == session->lane_count ? " and "
+                                                       : ", ",
+                        session->lanes[i].device->name);
+        used = strlen(out);
+    }
+}
+
+static void add_to(tn_error *err, const char *text)
+{
+    tn_error before = *err;
+    tni_fail(err, before.status, "%s; %s", before.text, text);
+}
+
+void tni_fit_tell_orders(tn_session *session, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    uint32_t at = fit->short_place;
+    char names[300], text[400];
+    for (uint32_t p = 0; p < session->lane_count && err; p++) {
+        ordered o;
+        if (!tni_placement_orders(&session->placement, session->devices[p]) ||
+            !find_ordered(session, p, &o))
+            continue;
+        name_orders(session, p, names, sizeof names);
+        if (o.bytes > fit->free_bytes[p]) {
+            fit->short_place = p;
+            tni_fail(err, TN_E_DEVICE_MEMORY,
+                     "%s: what is ordered to be there does not fit: %s need%s %" PRIu64
+                     " bytes, %" PRIu64 " are free",
+                     session->lanes[p].device->name, names,
+                     strchr(names, ',') || strstr(names, " and ") || strstr(names, "states") ? ""
+                                                                                             : "s",
+                     o.bytes, fit->free_bytes[p]);
+            return;
+        }
+        if (p == at && o.bytes) {
+            tni_format_text(text, sizeof text,
+                            "%" PRIu64 " bytes of it are ordered to be there: %s", o.bytes, names);
+            add_to(err, text);
+        }
+    }
+    if (!err || at == TNP_NONE)
+        return;
+    if (session->placement.main_device == session->devices[at])
+        add_to(err, "all layers are to be there, on the main device");
+    if (session->are_named) {
+        name_devices(session, names, sizeof names);
+        tni_format_text(text, sizeof text, "%s %s the only device%s that %s named", names,
+                        session->lane_count == 1 ? "is" : "are",
+                        session->lane_count == 1 ? "" : "s",
+                        session->lane_count == 1 ? "was" : "were");
+        add_to(err, text);
+    }
+}

@@ -1,0 +1,94 @@
+// fit_words.c: what fitting came to, in words, and as the reasons of nodes.
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/sink.h"
+#include "exec/session.h"
+
+tn_status tni_fit_note_wanted(tn_session *session, tn_error *err)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        if (c->wanted)
+            continue;
+        c->wanted = tni_arena_take_indices(&session->arena, s->given->node_count);
+        if (!c->wanted)
+            return tni_fail_memory(err, "a placement", s->given->node_count * sizeof *c->wanted);
+        for (uint32_t n = s->graph->node_count; n-- > 0;)
+            c->wanted[s->own_graph ? s->graph->nodes[n].origin : n] = s->places[n];
+    }
+    return TN_OK;
+}
+
+void tni_fit_mark_moved(tn_session *session)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        const tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
+            uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
+            if (wanted != s->places[n] && (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
+                s->why[n] = TNI_WHY_MEMORY;
+        }
+    }
+}
+
+// What was chosen where nobody said, and what it was chosen over.
+static void say_ways(const tni_fit *fit, const tn_sink *sink)
+{
+    static const char *const names[TNI_FIT_WAYS] = {
+        [TNI_FIT_NODES] = "each node where it costs least",
+        [TNI_FIT_OFFLOADED] = "whole layers off the CPU",
+        [TNI_FIT_CUT] = "layers cut by free memory",
+    };
+    if (!fit->has_tried)
+        return;
+    tni_say(sink, "placement: chosen by cost: %s", names[fit->way]);
+    for (tni_fit_way way = TNI_FIT_NODES; way < TNI_FIT_WAYS; way++) {
+        const tni_fit_try *other = &fit->tries[way];
+        if (way == fit->way || other->status == TN_E_UNSUPPORTED)
+            continue;
+        if (other->status == TN_OK)
+            tni_say(sink, "; %s: %.3f times as long", names[way], other->times);
+        else
+            tni_say(sink, "; %s: does not fit", names[way]);
+    }
+    tni_say(sink, "\n");
+}
+
+void tni_fit_explain(const tn_session *session, const tn_sink *sink)
+{
+    const tni_fit *fit = &session->fit;
+    const tni_layers *layers = &session->layers;
+    uint32_t counts[TNI_MAX_PLACES];
+    uint32_t divided = session->graph_count ? tni_fit_count_layers(session, counts) : 0;
+    for (uint32_t p = 0; p < session->lane_count && session->graph_count; p++)
+        if (counts[p])
+            tni_say(sink, "placement: %s gets %" PRIu32 " of %" PRIu32 " layers\n",
+                    session->lanes[p].device->name, counts[p], layers->count);
+    if (divided)
+        tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are divided over devices\n",
+                divided, layers->count);
+    if (layers->count && layers->offloaded < fit->asked_layers && session->graph_count)
+        tni_say(sink,
+                "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
+                tni_fit_count_offloaded(session), fit->asked_layers);
+    if (fit->is_short || fit->has_tried)
+        tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
+    say_ways(fit, sink);
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        if (fit->needed[p] == 0)
+            continue;
+        tni_say(sink,
+                "%s: needs %" PRIu64 " bytes: %" PRIu64 " for weights, %" PRIu64
+                " for states, %" PRIu64 " for the arena; ",
+                session->lanes[p].device->name, fit->needed[p],
+                fit->weights[p] + fit->program_bytes[p], tni_fit_state_bytes(session, p, NULL),
+                tni_fit_arena_bytes(session, p));
+        if (fit->free_bytes[p] == UINT64_MAX)
+            tni_say(sink, "how much was free is not known\n");
+        else
+            tni_say(sink, "%" PRIu64 " were free\n", fit->free_bytes[p]);
+    }
+}
