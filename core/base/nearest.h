@@ -1,4 +1,5 @@
-// nearest.h: which word was probably meant.
+// nearest.h: which word was probably meant. It needs nothing of libtenon, and the command uses it
+// too (tenon_nearest).
 #ifndef TNI_NEAREST_H
 #define TNI_NEAREST_H
 

@@ -350,8 +350,8 @@ static void say_device(const telling *t, uint32_t place)
             t->graph->node_count, segments, tni_plural(segments),
             tni_time_text(cost_ns, time, sizeof time));
     tni_say(t->sink,
-            lane->device->measured.is_there ? "  its claims count %.3f times, as measured\n"
-                                            : "  its claims count as it says\n",
+            lane->device->measured.claim_ppm ? "  its claims count %.3f times, as measured\n"
+                                             : "  its claims count as it says\n",
             tni_claim_factor(lane->device));
     for (int is_out = 0; is_out < 2; is_out++) {
         uint32_t count = 0;
@@ -390,6 +390,12 @@ static void say_all(telling *t)
     for (uint32_t v = 0; v < t->graph->value_count; v++)
         if (is_it(t, t->graph->values[v].name) && ++t->found)
             say_value(t, v);
+    for (uint32_t o = 0; o < t->graph->output_count; o++)
+        if (is_it(t, t->graph->outputs[o].name) &&
+            !is_it(t, t->graph->values[t->graph->outputs[o].value].name) && ++t->found) {
+            tni_say(t->sink, "output '%s': ", t->name);
+            say_value(t, t->graph->outputs[o].value);
+        }
     for (uint32_t place = 0; place < t->session->lane_count; place++)
         if (is_it(t, device(t, place)) && ++t->found)
             say_device(t, place);
@@ -429,13 +435,15 @@ static tn_status fail_not_found(const telling *t, tn_error *err)
         }
         for (uint32_t v = 0; v < t->graph->value_count; v++)
             try_other(&nearest, near, count, t->graph->values[v].name);
+        for (uint32_t o = 0; o < t->graph->output_count; o++)
+            try_other(&nearest, near, count, t->graph->outputs[o].name);
         if (!nearest.word)
             break;
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s'%s'", count ? ", " : "; near it are ",
                  nearest.word);
     }
-    return tni_fail(err, TN_E_NOT_FOUND, "no node, value, op or device has the name '%s'%s",
+    return tni_fail(err, TN_E_NOT_FOUND, "no node, value, output, op or device has the name '%s'%s",
                     t->name, list);
 }
 

@@ -165,7 +165,8 @@ tn_status tni_session_make(tn_session *session, tn_error *err)
     settle(session);
     bool is_none = !has_opened && !session->are_named && !(session->flags & TN_SESSION_NO_FAILOVER);
     if (is_none)
-        return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: %s", last.text);
+        return tni_fail(err, last.status == TN_E_HOST_MEMORY ? TN_E_HOST_MEMORY : TN_E_NOT_FOUND,
+                        "no device can be used: %s", last.text);
     return has_left_out ? fail_twice(&first, &last, err)
                         : tn_error_set(err, first.status, first.text);
 }

@@ -254,6 +254,7 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     tni_arena_init(&session->arena, &allocator);
     atomic_init(&session->blamed, TNP_NONE);
     session->runtime = runtime;
+    (void)tni_runtime_sessions(runtime, 1);
     session->flags = options->flags;
     session->last_graph = TNP_NONE;
     tni_relays_init(&session->relays);
@@ -327,6 +328,7 @@ void tn_session_destroy(tn_session *session)
     tni_free(&allocator, session->events);
     tni_arena_finish(&session->kept);
     tni_relays_finish(&session->relays);
+    (void)tni_runtime_sessions(session->runtime, -1);
     tni_free(&allocator, session);
 }
 

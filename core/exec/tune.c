@@ -66,10 +66,11 @@ static tn_status measure_products(tuning *t, uint32_t d, tn_error *err)
             if (t->sink.product)
                 t->sink.product(t->sink.context, &told);
         }
-    double factor = count ? exp(sum / count) : 1;
-    t->measured[d].claim_ppm = factor < 1e-6  ? 1
-                               : factor > 1e6 ? 1000000000000
-                                              : (uint64_t)(factor * 1e6 + 0.5);
+    double factor = count ? exp(sum / count) : 0;
+    t->measured[d].claim_ppm = !count          ? 0
+                               : factor < 1e-6 ? 1
+                               : factor > 1e6  ? 1000000000000
+                                               : (uint64_t)(factor * 1e6 + 0.5);
     return status;
 }
 
@@ -156,16 +157,24 @@ static tn_status measure_links(tuning *t, uint32_t d, tn_error *err)
 
 // -------------------------------------------------------------------------------------------- all
 
+// Whether there is anything to keep: what a submit takes is in no cost.
+static bool is_worth_keeping(const tni_measured *m)
+{
+    return m->claim_ppm || m->up.bytes_per_s || m->down.bytes_per_s;
+}
+
 static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
 {
     char path[TNI_PATH_BYTES] = "";
     tn_status status = TN_OK;
-    if (!(t->flags & TN_TUNE_KEEP_NOTHING))
+    if (!(t->flags & TN_TUNE_KEEP_NOTHING) && is_worth_keeping(&t->measured[d]))
         status = tni_measured_keep(t->devices[d], &t->measured[d], path, sizeof path, err);
     tn_tuned_device told = { .size = sizeof told,
                              .device = d,
                              .name = t->devices[d]->name,
-                             .claim_factor = (double)t->measured[d].claim_ppm / 1e6,
+                             .claim_factor = t->measured[d].claim_ppm
+                                                 ? (double)t->measured[d].claim_ppm / 1e6
+                                                 : 1,
                              .submit_ns = (double)t->measured[d].submit_ns,
                              .kept_at = path };
     if (status == TN_OK && t->sink.device)
@@ -235,6 +244,11 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options, const tn_
     if (t.dim % DIM_STEP || t.dim > MOST_DIM)
         return tni_fail(err, TN_E_ARG, "%s: dim is %u, a multiple of %d up to %d is expected",
                         __func__, t.dim, DIM_STEP, MOST_DIM);
+    uint32_t sessions = tni_runtime_sessions(runtime, 0);
+    if (sessions)   // they would run meanwhile, and their spans count
+        return tni_fail(err, TN_E_BUSY,
+                        "%s: the runtime has %u session%s: destroy %s, then measure", __func__,
+                        sessions, sessions == 1 ? "" : "s", sessions == 1 ? "it" : "them");
     if (pthread_mutex_init(&t.spans.lock, NULL) != 0)
         return tni_fail(err, TN_E_HOST_MEMORY, "%s: no lock can be made", __func__);
     status = find_devices(&t, &own, err);
@@ -280,6 +294,6 @@ tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
 double tn_device_claim_factor(const tn_device *device, uint32_t *out_is_measured)
 {
     if (out_is_measured)
-        *out_is_measured = device && device->measured.is_there;
+        *out_is_measured = device && device->measured.claim_ppm;
     return device ? tni_claim_factor(device) : 1;
 }

@@ -67,6 +67,9 @@ tni_pool *tni_runtime_pool(const tn_runtime *runtime);
 // The value of `key` in [plugin.NAME]; NULL = not set. [any]
 const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key);
 
+// How many sessions the runtime has, after `change` of them. [any]
+uint32_t tni_runtime_sessions(tn_runtime *runtime, int change);
+
 // Where spans of plugins go, on any thread; queue is the plugin's. Set while no work runs; span
 // NULL (as at first) drops them.
 typedef struct tni_trace {
@@ -77,14 +80,13 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace);
 bool tni_runtime_is_traced(const tn_runtime *runtime);   // bounds made now are to tell spans
 
 // Makes a tn_error of a plugin's, "cpu0: text", and answers its status. `who` is the device or
-// plugin, perhaps with the call ("cpu0: compile"). The text may be anything: unterminated, not
-// UTF-8, empty. A status that the contract does not know, and TNP_OK, which is no failure, become
-// TN_E_INTERNAL. [any]
+// plugin, perhaps with the call ("cpu0: compile"), which is told once where the text begins with it
+// too. The text may be anything: unterminated, not UTF-8, empty. A status that the contract does
+// not know, and TNP_OK, which is no failure, become TN_E_INTERNAL. [any]
 tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                           const tnp_error *plugin_error);
 
-// The same for a call on a device, "cpu0: open: text"; where the text begins with the call it is
-// told once. [any]
+// The same for a call on a device, "cpu0: open: text". [any]
 tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
                                const tnp_error *plugin_error, tn_error *err);
 

@@ -113,6 +113,7 @@ static bool check_pin(tni_plugin *plugin)
         return refuse(plugin, "its SHA-256 cannot be computed: the file cannot be read");
     if (strcasecmp(found, pin->value) == 0)
         return true;
+    plugin->is_warned_of = true;   // whoever pins it wants it
     tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "its SHA-256 is %s, %s pins %s", found,
                          pin->source, pin->value);
     return false;

@@ -22,8 +22,8 @@ typedef struct tni_peer_figures {
 
 typedef struct tni_measured {
     bool is_there;
-    uint64_t claim_ppm;          // its claims cost so many millionths of what it says
-    uint64_t submit_ns;          // of one submit and its wait, beside the work
+    uint64_t claim_ppm;   // its claims cost so many millionths of what it says; 0 = not known
+    uint64_t submit_ns;   // of one submit and its wait, beside the work
     tni_link_figures up, down;   // to the host, from the host
     uint32_t peer_count;
     tni_peer_figures peers[TNI_MOST_PEERS];

@@ -110,7 +110,7 @@ static bool take_peers(reading *r, tni_measured *m)
 
 static bool take_all(reading *r, tni_measured *m)
 {
-    return take_text(r, "claim_ppm ") && take_number(r, most_ppm, &m->claim_ppm) && m->claim_ppm &&
+    return take_text(r, "claim_ppm ") && take_number(r, most_ppm, &m->claim_ppm) &&
            take_text(r, "\nsubmit_ns ") && take_number(r, most_ns, &m->submit_ns) &&
            take_text(r, "\nup ") && take_link(r, &m->up) && take_text(r, "down ") &&
            take_link(r, &m->down) && take_peers(r, m);

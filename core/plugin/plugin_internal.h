@@ -16,6 +16,7 @@
 #ifndef TNI_PLUGIN_INTERNAL_H
 #define TNI_PLUGIN_INTERNAL_H
 
+#include <stdatomic.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -170,6 +171,7 @@ struct tn_runtime {
     uint32_t plugin_count, plugin_capacity;
     tn_device **devices;   // by plugin, as ordered; then by the plugin's index
     uint32_t device_count, device_capacity;
+    _Atomic uint32_t sessions;
 };
 
 // The state and the reason of a candidate, in one line.

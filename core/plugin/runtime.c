@@ -54,8 +54,8 @@ static tn_status read_settings(tn_runtime *runtime, const tn_runtime_options *op
     return status == TN_OK ? tni_config_read_all(&runtime->config, options->config, err) : status;
 }
 
-// Refused and named by the caller: an error. Named by the environment or a configuration: a
-// warning. Else only tn_runtime_plugin tells.
+// Refused and named by the caller: an error. Named by the environment or a configuration, or pinned
+// to another hash by it: a warning. Else only tn_runtime_plugin tells.
 static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
 {
     for (uint32_t i = 0; i < runtime->plugin_count; i++) {
@@ -225,6 +225,11 @@ const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, c
 void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
 {
     runtime->trace = trace ? *trace : (tni_trace){ 0 };
+}
+
+uint32_t tni_runtime_sessions(tn_runtime *runtime, int change)
+{
+    return atomic_fetch_add(&runtime->sessions, (uint32_t)change) + (uint32_t)change;
 }
 
 bool tni_runtime_is_traced(const tn_runtime *runtime)

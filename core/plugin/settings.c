@@ -110,8 +110,40 @@ static bool is_candidate(const tn_runtime *runtime, const char *name)
     return false;
 }
 
+static void warn_of_name(const tn_runtime *runtime, const char *place, const char *name)
+{
+    tni_nearest nearest = tni_nearest_to(name);
+    for (uint32_t i = 0; i < runtime->plugin_count; i++)
+        tni_nearest_try(&nearest, runtime->plugins[i]->manifest.name);
+    tni_log_line(&runtime->log, TN_LOG_WARNING, "%s: ignored, no plugin '%s' was found%s%s%s",
+                 place, name, nearest.word ? "; did you mean '" : "",
+                 nearest.word ? nearest.word : "", nearest.word ? "'?" : "");
+}
+
+// Names in [plugins] order and disable that no candidate has; one line a name.
+static void warn_of_listed(const tn_runtime *runtime, const tni_config_words *words,
+                           const char *key)
+{
+    char place[MAX_LINE_BYTES];
+    for (uint32_t i = 0; i < words->count; i++) {
+        const tni_config_word *word = &words->items[i];
+        bool is_told_of = false;
+        for (uint32_t j = 0; j < i && !is_told_of; j++)
+            is_told_of = strcmp(words->items[j].text, word->text) == 0;
+        if (is_told_of || is_candidate(runtime, word->text))
+            continue;
+        if (strcmp(word->source, "settings") == 0)
+            snprintf(place, sizeof place, "setting plugins.%s=%s", key, word->text);
+        else
+            snprintf(place, sizeof place, "%s: [plugins] %s = %s", word->source, key, word->text);
+        warn_of_name(runtime, place, word->text);
+    }
+}
+
 void tni_runtime_warn_of_absent(tn_runtime *runtime)
 {
+    warn_of_listed(runtime, &runtime->config.order, "order");
+    warn_of_listed(runtime, &runtime->config.disabled, "disable");
     tni_config *config = &runtime->config;
     char place[MAX_LINE_BYTES];
     for (uint32_t i = 0; i < config->setting_count; i++) {
@@ -121,12 +153,7 @@ void tni_runtime_warn_of_absent(tn_runtime *runtime)
         for (uint32_t j = i; j < config->setting_count; j++)   // one line a plugin
             if (strcmp(config->settings[j].plugin, setting->plugin) == 0)
                 config->settings[j].is_told_of = true;
-        tni_nearest nearest = tni_nearest_to(setting->plugin);
-        for (uint32_t j = 0; j < runtime->plugin_count; j++)
-            tni_nearest_try(&nearest, runtime->plugins[j]->manifest.name);
         show(setting, place, sizeof place);
-        tni_log_line(&runtime->log, TN_LOG_WARNING, "%s: ignored, no plugin '%s' was found%s%s%s",
-                     place, setting->plugin, nearest.word ? "; did you mean '" : "",
-                     nearest.word ? nearest.word : "", nearest.word ? "'?" : "");
+        warn_of_name(runtime, place, setting->plugin);
     }
 }

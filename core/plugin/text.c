@@ -9,6 +9,15 @@ bool tni_text_is_name(const char *text)
     return text[0] && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
 }
 
+// Where the text begins with the call, as many plugins do, `who` ends before it: "cpu0: open".
+static int bytes_of_who(const char *who, const char *text)
+{
+    const char *end = strrchr(who, ':'), *call = end && end[1] == ' ' ? end + 2 : who;
+    size_t length = strlen(call);
+    bool says_it_too = length && strncmp(text, call, length) == 0 && text[length] == ':';
+    return (int)(says_it_too ? (size_t)(call - who) : strlen(who));
+}
+
 tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                           const tnp_error *plugin_error)
 {
@@ -23,17 +32,15 @@ tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                         (int)status, says);
     if (!text[0])
         return tni_fail(err, status, "%s: %s, no reason given", who, tn_status_name(status));
-    return tni_fail(err, status, "%s: %s", who, text);
+    int bytes = bytes_of_who(who, text);
+    return tni_fail(err, status, "%.*s%s%s", bytes, who, who[bytes] ? "" : ": ", text);
 }
 
 tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
                                const tnp_error *plugin_error, tn_error *err)
 {
     char who[320];
-    size_t length = strlen(call);
-    bool says_it_too = strncmp(plugin_error->text, call, length) == 0 &&
-                       plugin_error->text[length] == ':';   // as many plugins do
-    tni_format_text(who, sizeof who, says_it_too ? "%s" : "%s: %s", device->name, call);
+    tni_format_text(who, sizeof who, "%s: %s", device->name, call);
     return tni_fail_plugin(err, status, who, plugin_error);
 }
 

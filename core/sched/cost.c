@@ -96,5 +96,5 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
 
 double tni_claim_factor(const tn_device *device)
 {
-    return device->measured.is_there ? (double)device->measured.claim_ppm / 1e6 : 1;
+    return device->measured.claim_ppm ? (double)device->measured.claim_ppm / 1e6 : 1;
 }

@@ -363,8 +363,10 @@ static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, const cha
     const tni_pinned_value *pins = r->placement->pins;
     uint32_t owner = graph->storages[graph->values[value].storage].owner;
     const char *names[] = { graph->values[value].name, graph->values[owner].name };
-    for (int i = 0; i < 2; i++) {
-        uint32_t pin = find_pin(r->placement, names[i]), place;
+    for (uint32_t i = 0; i < 2 + graph->output_count; i++) {
+        if (i >= 2 && graph->outputs[i - 2].value != value)
+            continue;
+        uint32_t pin = find_pin(r->placement, i < 2 ? names[i] : graph->outputs[i - 2].name), place;
         if (pin == TNP_NONE)
             continue;
         if (r->is_met)

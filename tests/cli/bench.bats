@@ -40,11 +40,48 @@ PY
 @test "what cannot be measured is refused in one line" {
     fails_with 2 "nothing to measure" tenon bench austen -p 0 -n 0
     fails_with 2 "the context has 256: --ctx sets it" tenon bench austen -p 200 -n 1 --ctx-depth 100
-    fails_with 2 "--prompt: whole numbers from 0 to 1048576 separated by commas or spaces are expected, not 'x'" \
+    fails_with 2 "-p: whole numbers from 0 to 1048576 separated by commas or spaces are expected, not 'x'" \
         tenon bench austen -p x
-    fails_with 2 "--threads: whole numbers from 1 to 1024" tenon bench austen -t 1,0
+    fails_with 2 "-t: whole numbers from 1 to 1024" tenon bench austen -t 1,0
+    fails_with 2 "--threads: whole numbers from 1 to 1024" tenon bench austen --threads=1,0
     fails_with 2 "not '-3'" tenon bench austen -n -3
     fails_with 2 "not ''" tenon bench austen -p ''
     fails_with 6 "No such file" tenon bench nothing.gguf
-    fails_with 3 "there is no device 'gpu7'" tenon bench austen --device gpu7
+    fails_with 3 "--device: there is no device 'gpu7'" tenon bench austen --device gpu7
+}
+
+# on DEVICES ARGUMENT…: a short bench with these devices.
+on() {
+    local devices=$1
+    shift
+    tenon bench austen -p 4 -n 3 -r 2 -t 1 --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$devices" "$@"
+}
+
+@test "the devices that a test ran on are named" {
+    run --separate-stderr on '[{"name":"a","except":["get_rows"]}]' --device a,cpu0
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    [[ $output == *"devices          a, of plugin sim: "*"                 cpu0, of plugin cpu: "* ]]
+    [ "$(grep -cE '^(pp4|tg3) .* a,cpu0$' <<<"$output")" -eq 2 ]
+    run --separate-stderr on '[{"name":"a"},{"name":"b"}]' --device b --json
+    [ "$(json '[d["name"] for d in o["devices"]], [r["devices"] for r in o["results"]], [r["events"] for r in o["results"]]')" = \
+        "(['b'], [['b'], ['b']], [[], []])" ]
+}
+
+@test "a device that fails meanwhile marks the test, and --no-failover ends there" {
+    local lost='[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]'
+    run --separate-stderr on "$lost"
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"a is left out"* ]]
+    [ "$(grep -cE '^pp4 .* a$' <<<"$output")" -eq 1 ]
+    [ "$(grep -cE '^tg3 .* cpu0  \(a device failed\)$' <<<"$output")" -eq 1 ]
+    [[ $output == *"the devices are those that were left"* ]]
+    run --separate-stderr on "$lost" --json
+    [ "$(json '[(r["devices"], [(e["kind"], e["device"]) for e in r["events"]]) for r in o["results"]]')" = \
+        "[(['a'], []), (['cpu0'], [('left_out', 'a'), ('repeated', None)])]" ]
+    fails_with 7 "call 6 of device a fails" on "$lost" --no-failover
+    fails_with 7 "call 6 of device a fails" on "$lost" --no-failover --json
+    # Before the first test: the depth is filled then.
+    run --separate-stderr on '[{"name":"a","fail":{"call":"queue_submit","at":1,"lost":true}}]' --ctx-depth 8 --json
+    [ "$(json '[e["kind"] for e in o["machine"][0]["events"]], [r["events"] for r in o["results"]]')" = "(['left_out', 'repeated'], [[], []])" ] ||
+        [ "$(json '[e["kind"] for e in o["machine"][0]["events"]], [r["events"] for r in o["results"]]')" = "(['left_out'], [[], []])" ]
 }

@@ -44,7 +44,7 @@ load common
     printf '[plugins]\ndisable = cpu\n' >config/tenon/tenon.ini
     run --separate-stderr tenon plugins --why
     [[ $output == *disabled* ]]
-    fails_with 3 "no plugin offers a device" tenon devices
+    fails_with 3 "no plugin offers a device, see tenon plugins --why; plugin cpu is left out: disabled by $BATS_TEST_TMPDIR/config/tenon/tenon.ini" tenon devices
     printf '[plugin.cpu]\ndevices = 2\n' >config/tenon/tenon.ini
     run --separate-stderr tenon devices
     [ "${#lines[@]}" -eq 2 ]
@@ -70,6 +70,35 @@ load common
     : >empty.ini
     run --separate-stderr tenon run austen a -n 1 --greedy --config empty.ini --set plugin.cpu.threads=1
     [ -z "$stderr" ]
+}
+
+@test "a plugin that a setting keeps out is named, with the setting's place" {
+    local sim=(--plugin "$TENON_TEST_PLUGINS/sim.so" --set 'plugin.sim.devices=[{"name":"a"}]')
+    run --separate-stderr tenon devices --set plugins.disable=cpu "${sim[@]}"
+    [ "$status" -eq 0 ] && [ "${#lines[@]}" -eq 1 ]
+    [ "$stderr" = "tenon: plugin cpu is left out: disabled by settings" ]
+    run --separate-stderr tenon devices --set plugins.disable=cpu "${sim[@]}" --json
+    [ "$(json 'o["left_out"], len(o["devices"])')" = "([{'plugin': 'cpu', 'reason': 'disabled by settings'}], 1)" ]
+    mkdir -p config/tenon
+    printf '[plugin.cpu]\ndisable = yes\n' >config/tenon/tenon.ini
+    run --separate-stderr tenon devices "${sim[@]}"
+    [ "$stderr" = "tenon: plugin cpu is left out: disabled by $BATS_TEST_TMPDIR/config/tenon/tenon.ini" ]
+    printf '[plugin.cpu]\nsha256 = %064d\n' 0 >config/tenon/tenon.ini
+    run --separate-stderr tenon devices "${sim[@]}"
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == "tenon: warning: plugin "*"cpu.so of installed: its SHA-256 is "*"tenon.ini pins 0000"* ]]
+}
+
+@test "names in plugins.order and plugins.disable that no plugin has are told" {
+    run --separate-stderr tenon devices --set plugins.disable=cpuu,cpuu --set plugins.order=zebra,cpu
+    [ "$status" -eq 0 ] && [ "${#stderr_lines[@]}" -eq 2 ]
+    [ "${stderr_lines[0]}" = "tenon: warning: setting plugins.order=zebra: ignored, no plugin 'zebra' was found" ]
+    [ "${stderr_lines[1]}" = "tenon: warning: setting plugins.disable=cpuu: ignored, no plugin 'cpuu' was found; did you mean 'cpu'?" ]
+    mkdir -p config/tenon
+    printf '[plugins]\norder = cpuu\n' >config/tenon/tenon.ini
+    run --separate-stderr tenon run austen a -n 1 --greedy
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "tenon: warning: $BATS_TEST_TMPDIR/config/tenon/tenon.ini: [plugins] order = cpuu: ignored, no plugin 'cpuu' was found; did you mean 'cpu'?" ]
 }
 
 @test "the places searched are told, also when nothing is there" {

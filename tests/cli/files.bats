@@ -120,6 +120,43 @@ wait_for() {
     fi
 }
 
+@test "a file cut while bench or perplexity use it: one line, exit code 6" {
+    for ((i = 0; i < 20000; i++)); do echo "It is a truth universally acknowledged."; done >words
+    for command in "bench cut.gguf -p 32 -n 8 -r 1000" "bench cut.gguf -p 32 -n 8 -r 1000 --json" "perplexity cut.gguf words" "perplexity cut.gguf words --json"; do
+        cp "$TENON_MODEL" cut.gguf
+        "$TENON" $command >out 2>err &
+        pid=$!
+        wait_for grep -q cut.gguf "/proc/$pid/maps"
+        sleep 0.2
+        truncate -s 100000 cut.gguf
+        status=0
+        wait $pid || status=$?
+        [ "$status" -eq 6 ]
+        [ ! -s out ]
+        [ "$(wc -l <err)" -eq 1 ]
+        grep -q "cut.gguf: .* while it was in use" err
+    done
+}
+
+@test "a file cut meanwhile: run --json has the text up to there" {
+    cp "$TENON_MODEL" cut.gguf
+    mkfifo prompt
+    "$TENON" run cut.gguf -n 200 --greedy --json <prompt >out 2>err &
+    pid=$!
+    exec 9>prompt
+    wait_for grep -q cut.gguf "/proc/$pid/maps"
+    truncate -s 100000 cut.gguf
+    echo "She was" >&9
+    exec 9>&-
+    status=0
+    wait $pid || status=$?
+    [ "$status" -eq 6 ]
+    [ "$(wc -l <err)" -eq 1 ]
+    output=$(cat out)
+    # It may be found out before the prompt is read: then there is no object.
+    [ -z "$output" ] || [ "$(json 'o["finish_reason"], o["error"]["exit_code"]')" = "('error', 6)" ]
+}
+
 @test "with --no-mmap a file may be cut" {
     cp "$TENON_MODEL" cut.gguf
     mkfifo prompt

@@ -18,6 +18,21 @@ near() { python3 -c 'import sys; a,b,c=map(float,sys.argv[1:]); sys.exit(abs(a-b
     near "$(json 'o["nll"]')" "$want" 0.02
 }
 
+@test "SIGINT: what there is, and that it is not all" {
+    yes "It is a truth universally acknowledged, that a single man is in want of a wife." | head -c 2000000 >long
+    for json in "" --json; do
+        run --separate-stderr bash -c '"$TENON" perplexity austen long -t 1 $0 & sleep 1; kill -INT $!; wait $!' "$json"
+        [ "$status" -eq 130 ]
+        [[ $stderr =~ ^"tenon: interrupted behind "([0-9]+)" of "[0-9]+" tokens"$ ]]
+        count=${BASH_REMATCH[1]}
+        if [ -n "$json" ]; then
+            [ "$(json 'o["interrupted"], o["tokens"], (o["nll"] is None) == (o["tokens"] == 0)')" = "(True, $count, True)" ]
+        elif [ "$count" -gt 0 ]; then
+            [[ $output == "$count token"*" nats each"* ]]
+        fi
+    done
+}
+
 @test "--max-tokens takes the first ids; a text longer than the context is cut into windows" {
     passage
     run --separate-stderr tenon perplexity austen text --json --max-tokens 100

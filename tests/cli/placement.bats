@@ -90,22 +90,25 @@ gets() {
     tenon perplexity austen words --json >alone
     on "$two" perplexity austen words --json -sm layer -ts 2,1 -ot ffn=cpu0 >split
     cmp alone split
-    fails_with 2 "--gpu-layers is of a model" tenon plan --intervals words -ngl 3
+    fails_with 2 "-ngl is of a model" tenon plan --intervals words -ngl 3
 }
 
 @test "what cannot be is one line, with its exit code" {
-    fails_with 2 "a whole number from 0, auto or all is expected" write -ngl few
+    fails_with 2 "-ngl 'few': a whole number from 0, auto or all is expected" write -ngl few
     fails_with 2 "a whole number from 0, auto or all is expected" write -ngl -1
-    fails_with 2 "--split-mode is none, layer, row or tensor, not 'column'" write -sm column
-    fails_with 2 "--tensor-split '1,x'" write -ts 1,x
-    fails_with 2 "--tensor-split ''" write -ts ''
+    fails_with 2 "-sm is none, layer, row or tensor, not 'column'" write -sm column
+    fails_with 2 "--split-mode is none, layer, row or tensor, not 'column'" write --split-mode=column
+    fails_with 2 "-ts '1,x'" write -ts 1,x
+    fails_with 2 "--tensor-split ''" write --tensor-split ''
     fails_with 2 "3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
     fails_with 2 "all shares are 0" write -ts 0,0
     fails_with 2 "shares are of the split modes" write -ts 1,1 -sm none
-    fails_with 3 "there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
-    fails_with 3 "there is no device 'zz'" write --kv-device zz
-    fails_with 3 "there is no device 'zz'" write -ot ffn=zz
-    fails_with 2 "REGEX=DEVICE is expected" write -ot ffn
+    fails_with 3 "-mg: there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
+    fails_with 3 "--kv-device: there is no device 'zz'" write --kv-device zz
+    fails_with 3 "-dev: there is no device 'zz'" write -dev a,zz
+    fails_with 3 "--override-tensor: there is no device 'zz'" write -ot ffn=a --override-tensor attn=zz
+    fails_with 3 "-ot: there is no device 'zz'" write -ot ffn=zz --override-tensor attn=a
+    fails_with 2 "-ot 'ffn': REGEX=DEVICE is expected" write -ot ffn
     fails_with 2 "REGEX=DEVICE is expected" write -ot =a
     fails_with 2 "override 'ffn(' at character 4" write -ot 'ffn(=a'
     fails_with 2 "cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0

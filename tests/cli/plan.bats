@@ -306,9 +306,35 @@ PY
     [[ $output == "node 'blk.1.attn_q': matmul"*", chosen"*"  on a because"*"on cpu0 the whole would cost"*"blk.1.attn_q.weight"* ]]
     run --separate-stderr on '[{"name":"a"}]' austen --explain a
     [[ $output == "device a: a, "*"gets 72 of 72 nodes in 1 segment"* ]]
-    fails_with 2 "--explain: no node, value, op or device has the name 'blk.1.attnq'; near it are 'blk.1.attn_q'" tenon plan austen --explain blk.1.attnq
+    fails_with 2 "--explain: no node, value, output, op or device has the name 'blk.1.attnq'; near it are 'blk.1.attn_q'" tenon plan austen --explain blk.1.attnq
     fails_with 2 "--explain and --json are given" tenon plan austen --explain a --json
     fails_with 2 "--explain is of a model" tenon plan --intervals f.csv --explain a
+}
+
+@test "a model: --explain of what is divided tells of all its parts" {
+    local mode name
+    for mode in row tensor; do
+        run --separate-stderr on '[{"name":"a"},{"name":"b"}]' austen -sm $mode --explain blk.3.attn_q
+        [ "$status" -eq 0 ] && [ -z "$stderr" ]
+        [ "$(grep -o "^node '[^']*': matmul of layer 3, step [0-9]* of [0-9]*, on [ab]" <<<"$output" | sed 's/, step.*,/,/')" = \
+            "node 'blk.3.attn_q.part0': matmul of layer 3, on a
+node 'blk.3.attn_q.part1': matmul of layer 3, on b" ]
+    done
+    for name in blk.3.attn k.3 token_embd output blk.0.ffn_down; do
+        run --separate-stderr on '[{"name":"a"},{"name":"b"}]' austen -sm tensor --explain $name
+        [ "$status" -eq 0 ]
+        [[ $output == *" '$name.part0': "*" '$name.part1': "* ]]
+    done
+    run --separate-stderr on '[{"name":"a"},{"name":"b"}]' austen -sm tensor --explain blk.3.attn_q.part1
+    [[ $output == "node 'blk.3.attn_q.part1': "* ]]
+    run --separate-stderr on '[{"name":"a"},{"name":"b"}]' austen -sm tensor -ts 0,1 --explain blk.3.attn_q   # one of them has all
+    [[ $output == "node 'blk.3.attn_q.part1': "* ]]
+    fails_with 2 "has the name 'blk.3.attnq'" on '[{"name":"a"},{"name":"b"}]' austen -sm tensor --explain blk.3.attnq
+}
+
+@test "a model: --explain of an output" {
+    run --separate-stderr tenon plan austen --explain logits
+    [[ $output == "output 'logits': value 'output': F32 "* ]]
 }
 
 @test "a model: boundaries that were ordered, or for lack of memory" {

@@ -204,7 +204,7 @@ PY
 @test "help is complete and goes to stdout" {
     run --separate-stderr tenon run --help
     [ "$status" -eq 0 ]
-    for option in --tokens --greedy --json --ctx --device --seed --ignore-eos --threads --kv-type --prompt-cache --plugin --set --config --explain; do
+    for option in --tokens --greedy --json --quiet --ctx --device --seed --ignore-eos --threads --kv-type --prompt-cache --plugin --set --config --explain; do
         [[ $output == *"$option"* ]]
     done
 }
@@ -276,6 +276,50 @@ PY
     [ "$status" -eq 130 ]
     [ "$(json 'o["finish_reason"]')" = interrupted ]
     [ ! -e cache ]
+}
+
+# on_terminal ARGUMENT…: the command with a terminal as stderr; what stands there, with line ends as \n.
+on_terminal() {
+    python3 - "$TENON" "$@" <<'PY'
+import os, pty, subprocess, sys
+own, theirs = pty.openpty()
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+os.close(theirs)
+told = b""
+try:
+    while piece := os.read(own, 4096):
+        told += piece
+except OSError:   # the other end is closed
+    pass
+assert child.wait() == 0, told
+print(repr(told.decode().replace("\r\n", "\n")))
+PY
+}
+
+@test "a prompt that takes over a second has a line on a terminal that tells how far it is" {
+    python3 - "$TENON_MODEL" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"llama.context_length") + len(b"llama.context_length") + 4
+data[at:at + 4] = (2**20).to_bytes(4, "little")
+open("long.gguf", "wb").write(data)
+PY
+    export TENON_CPU_ISA=scalar
+    run --separate-stderr tenon run long.gguf --tokens "$(printf '5 %.0s' {1..256})" -n 1 -t 1 --greedy --json
+    count=$(json 'max(64, int(o["timing"]["prefill_tokens_per_s"] * 2))')
+    args=(run long.gguf --tokens "$(yes 5 | head -n "$count" | tr '\n' ' ')" -n 1 -t 1 --ctx "$((count + 1))")
+    run on_terminal "${args[@]}" --seed 1
+    [[ $output =~ "prompt: "[0-9]+" of $count tokens, "[1-9][0-9]*" s\r" ]]
+    [[ $output == *" \r'" ]]   # wiped at the end
+    run on_terminal "${args[@]}" --seed 1 --quiet
+    [ "$output" = "''" ]
+    run on_terminal run austen She -n 2 --quiet   # no seed either
+    [ "$output" = "''" ]
+    run on_terminal run austen She -n 2
+    [[ $output =~ ^"'tenon: seed "[0-9]+"\n'"$ ]]
+    run --separate-stderr tenon run austen She -n 2 -q --prompt-cache cache
+    run --separate-stderr tenon run austen She -n 2 -q --prompt-cache cache
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
 @test "help shows the defaults, whatever is given before it" {

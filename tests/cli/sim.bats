@@ -51,6 +51,7 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
     fails_with 4 "device 1 (a): name: a is the name of device 0" on '[{"name":"a"},{"name":"a"}]' devices
     fails_with 4 "no JSON" on '[{"name":"a"' run austen a -n 1
     fails_with 4 "no JSON" on "$(printf '[%.0s' {1..5000})" devices
+    fails_with 4 "sim.so: device_count: call 1 of device a fails" on '[{"name":"a","fail":{"call":"device_count"}}]' devices
     fails_with 4 "fail.call: must be one of" on '[{"fail":{"call":"run"}}]' devices
 }
 
@@ -86,6 +87,27 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
         "[('left_out', 'a', 'TN_E_DEVICE_LOST', 6, 0), ('repeated', None, 'TN_OK', 6, 6)]" ]
     run --separate-stderr write '[{"name":"a"}]' --json
     [ "$(json 'o["events"]')" = "[]" ]
+}
+
+@test "run --json tells what there is when a device ends it" {
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --no-failover --json
+    [ "$status" -eq 7 ]
+    [ "$(json 'o["finish_reason"], len(o["tokens"]), len(o["top_logits"]), o["error"]["exit_code"]')" = "('error', 5, 10, 7)" ]
+    [ "tenon: $(json 'o["error"]["text"]')" = "$stderr" ]
+    local text
+    text=$(json 'o["text"]')
+    [ -n "$text" ]
+    [[ $(tenon run austen "It is a truth" -n 12 --greedy --ctx 64) == "$text"* ]]
+    # Before the first logits: nothing of the text, but why.
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":1}}]' --no-failover --json
+    [ "$status" -eq 7 ]
+    [ "$(json 'o["finish_reason"], o["tokens"], o["text"], o["top_logits"], o["timing"]["prefill_tokens_per_s"]')" = "('error', [], '', [], 0.0)" ]
+    # The last device: what was tried is told too.
+    run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --device a --json
+    [ "$status" -eq 7 ]
+    [ "$(json 'o["finish_reason"], [e["kind"] for e in o["events"]]')" = "('error', ['stopped'])" ]
+    run --separate-stderr write '[{"name":"a"}]' --json
+    [ "$(json '"error" in o')" = False ]
 }
 
 # stops TEXT COMMAND…: within the text, with exit code 7; the last line on stderr ends with TEXT.

@@ -62,10 +62,25 @@ PY
     [ "$(json 'o["devices"][0]["measured"]')" = False ]
 }
 
+@test "of a device of which nothing could be measured nothing is kept" {
+    DEVICES='[{"name":"a","memory_bytes":30000},{"name":"b","except":["matmul"]}]'
+    run --separate-stderr on tune --size 256 --device a,b
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    [[ $output == *"a: no product could be measured, its claims count as it says, a submit takes "*"  not kept"*"b: no product"*"  kept at "* ]]
+    run --separate-stderr on tune --size 256 --device a,b --json
+    [ "$(json '[(d["kept_at"] is None, d["products"], d["claim_factor"]) for d in o["devices"]]')" = "[(True, [], 1.0), (False, [], 1.0)]" ]
+    [ "$(find "$XDG_CACHE_HOME/tenon/tune" -type f | wc -l)" = 1 ]
+    run --separate-stderr on tune --size 256 --device a
+    [ "$status" -eq 3 ]
+    [[ $stderr == "tenon: nothing could be measured, and nothing is kept: "* ]]
+    run --separate-stderr on plan austen --device b,cpu0 --json
+    [ "$(json '[d["measured"] for d in o["devices"] if d["name"] == "b"]')" = "[False]" ]
+}
+
 @test "what cannot be is told" {
     fails_with 2 "--size 300: a multiple of 256 is expected" tenon tune --size 300
     fails_with 2 "a whole number from 256 to 65536 is expected" tenon tune --size 1
-    fails_with 3 "there is no device 'x'" tenon tune --device x
+    fails_with 3 "--device: there is no device 'x'" tenon tune --device x
     fails_with 2 "a is given twice" on tune --size 256 --device a,a
     XDG_CACHE_HOME=/proc fails_with 6 "/proc/tenon" on tune --size 256 --device a
     XDG_CACHE_HOME= HOME= fails_with 6 "there is no place for a cache" on tune --size 256 --device a

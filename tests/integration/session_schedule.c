@@ -195,12 +195,13 @@ static void a_name_is_that_of_a_node_value_op_or_device(void **state)
                            "copies in: 32, 2097152 bytes", "copies out: 32, 2097152 bytes",
                            "a refused 32, 'between.1' the first: this device has no abs", NULL });
     assert_int_equal(explain(session, "betwen.7", &err), TN_E_NOT_FOUND);
-    assert_string_equal(err.text, "no node, value, op or device has the name 'betwen.7'; near it "
-                                  "are 'between.7', 'between.1', 'between.2'");
+    assert_string_equal(err.text,
+                        "no node, value, output, op or device has the name 'betwen.7'; near "
+                        "it are 'between.7', 'between.1', 'between.2'");
     assert_string_equal(explained, "");
     assert_int_equal(explain(session, "no such thing at all", &err), TN_E_NOT_FOUND);
     assert_string_equal(err.text,
-                        "no node, value, op or device has the name 'no such thing at all'");
+                        "no node, value, output, op or device has the name 'no such thing at all'");
     tn_session_destroy(session);
     tn_graph_destroy(graph);
     tn_runtime_destroy(runtime);

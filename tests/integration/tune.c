@@ -316,6 +316,56 @@ static void sessions_reckon_with_what_was_kept(void **state)
     assert_int_equal(other.is_measured, 0);
 }
 
+static void of_what_could_not_be_measured_nothing_is_kept(void **state)
+{
+    (void)state;
+    static told t;
+    static const char devices[] = "[{\"name\":\"a\",\"except\":[\"matmul\"]},"
+                                  "{\"name\":\"b\",\"memory_bytes\":30000}]";
+    tn_runtime *runtime = start(devices);
+    tune(runtime, (const char *[]){ "a", "b", NULL }, 0, &t);
+    tn_runtime_destroy(runtime);
+    assert_int_equal(t.product_count, 0);
+    assert_string_not_equal(t.kept_at[0], "");   // its links
+    assert_string_equal(t.kept_at[1], "");
+    // Claims that were not measured do not count as if they were.
+    runtime = start(devices);
+    tn_graph *graph;
+    tn_session *session = two_devices(runtime, &graph);
+    uint32_t is_measured = 1;
+    assert_true(tn_device_claim_factor(rig_device(runtime, "a"), &is_measured) == 1);
+    assert_int_equal(is_measured, 0);
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
+// A session's runs would be measured with what tn_tune measures.
+static void while_a_session_lives_nothing_is_measured(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = start("[{\"name\":\"a\"}]");
+    tn_device *device = rig_device(runtime, "a");
+    tn_tune_options options = {
+        .size = sizeof options, .device_count = 1, .devices = &device, .dim = DIM
+    };
+    tn_error err = { 0 };
+    tn_graph *graph, *other;
+    tn_session *session = two_devices(runtime, &graph), *second = two_devices(runtime, &other);
+    assert_int_equal(tn_tune(runtime, &options, NULL, &err), TN_E_BUSY);
+    assert_string_equal(err.text,
+                        "tn_tune: the runtime has 2 sessions: destroy them, then measure");
+    tn_session_destroy(second);
+    assert_int_equal(tn_tune(runtime, &options, NULL, &err), TN_E_BUSY);
+    tn_session_destroy(session);
+    assert_int_equal(tn_session_create(runtime, NULL, 0, NULL, &session, &err), TN_E_ARG);
+    assert_int_equal(tn_tune(runtime, &options, NULL, &err), TN_OK);
+    tn_graph_destroy(graph);
+    tn_graph_destroy(other);
+    tn_runtime_destroy(runtime);
+}
+
 static void a_file_that_is_damaged_or_foreign_is_ignored_with_a_warning(void **state)
 {
     (void)state;
@@ -403,6 +453,8 @@ int main(void)
         CASE(products_and_links_are_those_of_the_settings),
         CASE(devices_that_copy_directly_have_a_link_of_their_own),
         CASE(what_does_not_fit_or_is_not_taken_is_left_out),
+        CASE(of_what_could_not_be_measured_nothing_is_kept),
+        CASE(while_a_session_lives_nothing_is_measured),
         CASE(a_device_that_fails_is_an_error_with_its_name),
         CASE(sessions_reckon_with_what_was_kept),
         CASE(a_file_that_is_damaged_or_foreign_is_ignored_with_a_warning),

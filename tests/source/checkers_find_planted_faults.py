@@ -278,6 +278,12 @@ class Documented(Tree):
         self.finds(self.NAME, {"tools/tenon/run.c": '{ "ctx", required_argument, NULL, 1 },\n'},
                    "--ctx is documented in no help text")
 
+    def test_option_without_an_example(self):
+        row = {"tools/tenon/run.c": '{ "ctx", \'c\', CLI_NUMBER, "N", 0, 0, 1, "as --ctx says" },\n'}
+        self.finds(self.NAME, row, "tools/tenon/run.c:1: --ctx is in no example of a document")
+        for example in ("tenon run m --ctx 3", "tenon run m --ctx=3", "tenon run m -c 3"):
+            self.passes(self.NAME, {**row, "README.md": CLEAN["README.md"] + f"```console\n$ {example}\n```\n"})
+
     def test_option_that_is_none(self):
         self.finds(self.NAME, {"README.md": CLEAN["README.md"] + "`tenon run --fast`\n"},
                    "README.md:2: --fast is no option")

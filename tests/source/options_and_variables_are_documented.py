@@ -1,7 +1,8 @@
 """Every option of the command and every environment variable is documented, and the reverse.
 
 An option is documented by a help text (a string of tools/tenon/ that holds it and more), a manual
-page or a README; a variable by a README or page of the tree, or by a help text.
+page or a README; a variable by a README or page of the tree, or by a help text. Each option of a table
+of the command stands in a command that a document shows, which a test runs (documented_commands_run).
 
 Usage: options_and_variables_are_documented.py SOURCE_DIR
 """
@@ -15,6 +16,9 @@ GETENV = re.compile(r"\b(?:secure_)?getenv\s*\(\s*(?:\"(\w+)\"|([^)]*))")
 # "--name" alone, or a row of a table of getopt_long.
 OPTION = re.compile(r"^--([a-z][a-z0-9-]*)=?$")
 TABLE_ROW = re.compile(r"\{\s*\"([a-z][a-z0-9-]+)\"\s*,\s*(?:no|required|optional)_argument\b")
+# A row of the command's own tables: name and letter. They are written over several lines in macros.
+OWN_ROW = re.compile(r"\"([a-z][a-z0-9-]+)\"[\s\\]*,[\s\\]*(?:(?:0|'(\w)')[\s\\]*,[\s\\]*)?CLI_(?:FLAG|TEXT|LIST|NUMBER|REAL)\b")
+EXAMPLE = re.compile(r"^\$ (.*\btenon\b.*)$", re.M)
 MENTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
 
 
@@ -82,6 +86,18 @@ def check_options(root, pages, command_files):
     return faults
 
 
+def check_examples(pages, command_files):
+    """Options that no command in a console block has, by the name or the letter."""
+    examples = "\n".join(m[1] for _, text in pages for m in EXAMPLE.finditer(text))
+    faults = []
+    for path, text in command_files:
+        for m in OWN_ROW.finditer(text):
+            letter = rf"|(?<!\S)-{m[2]}(?=\s|$)" if m[2] else ""
+            if not re.search(rf"(?<!\S)--{m[1]}(?=[\s=]|$){letter}", examples, re.M):
+                faults.append(f"{path}:{source.line_of(text, m.start())}: --{m[1]} is in no example of a document")
+    return faults
+
+
 def check(root):
     pages = list(documents(root))
     command_files = [(path, source.read(root, path))
@@ -90,7 +106,8 @@ def check(root):
     for _, text in command_files:
         without_reads = GETENV.sub(lambda m: " " * len(m[0]), source.without_comments(text))
         help_texts += [contents for _, contents in source.strings(without_reads)]
-    return check_variables(root, pages, help_texts) + check_options(root, pages, command_files)
+    return (check_variables(root, pages, help_texts) + check_options(root, pages, command_files)
+            + check_examples(pages, command_files))
 
 
 if __name__ == "__main__":

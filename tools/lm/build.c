@@ -3,10 +3,9 @@
 #include "build.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { NAME_BYTES = 64 };
 
 void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part)
 {
@@ -14,15 +13,23 @@ void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part)
     tn_graph_mark(b->graph, layer, part);
 }
 
-// The name of a node that uses a weight: that of the weight without its ".weight"; with the part
-// that it belongs to.
-static void name_node(const tlm_builder *b, tlm_slot slot, uint32_t layer, char to[NAME_BYTES])
+void tlm_build_name(const tlm_builder *b, char to[TLM_NODE_NAME_BYTES], const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(to, TLM_NODE_NAME_BYTES, format, arguments);
+    va_end(arguments);
+    if (b->part != TN_NO_PART && length > 0 && length < TLM_NODE_NAME_BYTES)
+        snprintf(to + length, TLM_NODE_NAME_BYTES - (size_t)length, ".part%" PRIu32, b->part);
+}
+
+// Of a node that uses a weight: that of the weight without its ".weight".
+static void name_node(const tlm_builder *b, tlm_slot slot, uint32_t layer,
+                      char to[TLM_NODE_NAME_BYTES])
 {
     const char *name = tlm_weights_at(b->variant->weights, slot, layer)->name;
     const char *end = name ? strstr(name, ".weight") : NULL;
-    int length = snprintf(to, NAME_BYTES, "%.*s", end ? (int)(end - name) : 0, name ? name : "");
-    if (b->part != TN_NO_PART && length > 0 && length < NAME_BYTES)
-        snprintf(to + length, NAME_BYTES - (size_t)length, ".part%" PRIu32, b->part);
+    tlm_build_name(b, to, "%.*s", end ? (int)(end - name) : 0, name ? name : "");
 }
 
 tn_value tlm_build_weight(tlm_builder *b, tlm_slot slot, uint32_t layer)
@@ -46,7 +53,7 @@ tn_value tlm_build_weight_part(tlm_builder *b, tlm_slot slot, uint32_t layer, ui
 tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer, uint32_t axis,
                           tlm_range range)
 {
-    char name[NAME_BYTES];
+    char name[TLM_NODE_NAME_BYTES];
     name_node(b, slot, layer, name);
     tn_value inputs[] = { x, tlm_build_weight_part(b, slot, layer, axis, range) };
     return tn_graph_op(b->graph, TNP_OP_MATMUL, name, inputs, 2, NULL);
@@ -54,7 +61,7 @@ tn_value tlm_build_matmul(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t la
 
 tn_value tlm_build_rms_norm(tlm_builder *b, tn_value x, tlm_slot slot, uint32_t layer)
 {
-    char name[NAME_BYTES];
+    char name[TLM_NODE_NAME_BYTES];
     name_node(b, slot, layer, name);
     tnp_norm_attr attr = { .size = sizeof attr, .eps = b->variant->hparams->rms_eps };
     tn_value inputs[] = { x, tlm_build_weight(b, slot, layer) };

@@ -8,16 +8,19 @@
 //   output_rows  {R}    the rows whose logits are wanted: R is 1, or T for all
 // States, of the KV cache's type, a row for each position:
 //   k.<layer>, v.<layer>  {D * G, capacity}
-//   k.<layer>.<part>, …   {D * its key heads, capacity}, where parts have heads of their own
+//   k.<layer>.part<p>, …  {D * its key heads, capacity}, where parts have heads of their own
 // Output:
 //   logits       {V, R} F32
 // Nodes are marked with their layer, L for what comes after the last, and with the part that they
 // belong to where the variant has a split (split.h); what divides a value among parts and puts it
 // together again belongs to no part. What looks up embeddings is of no layer, or of parts of L.
+// What is of part p has the name that the whole would have, and ".part<p>" behind it.
 #ifndef TLM_BUILD_H
 #define TLM_BUILD_H
 
 #include "split.h"
+
+enum { TLM_NODE_NAME_BYTES = 64 };
 
 // How a graph of an architecture is built: the model, and the variant wanted.
 typedef struct tlm_variant {
@@ -51,6 +54,10 @@ typedef struct tlm_builder {
 
 // Where the nodes to come belong.
 void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part);
+
+// The name of a node or state, with the part that nodes are marked with; cut where it is too long.
+void tlm_build_name(const tlm_builder *b, char to[TLM_NODE_NAME_BYTES], const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 bool tlm_build_has(const tlm_builder *b, tlm_slot slot, uint32_t layer);
 

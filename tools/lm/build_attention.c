@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { NAME_BYTES = 64 };
-
 // x {D * heads, T} as {D, heads, T}, each head through its norm, where the model has one, and
 // turned by position.
 static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot norm,
@@ -33,24 +31,14 @@ static tn_value build_heads(tlm_builder *b, tn_value x, int64_t heads, tlm_slot 
     return tn_graph_rope(b->graph, x, b->position, b->rope_factors, &attr);
 }
 
-// "k.<layer>", and of a part ".<part>" behind it.
-static void name_state(const tlm_builder *b, const char *letter, uint32_t layer,
-                       char to[NAME_BYTES])
-{
-    if (b->part == TN_NO_PART)
-        snprintf(to, NAME_BYTES, "%s.%" PRIu32, letter, layer);
-    else
-        snprintf(to, NAME_BYTES, "%s.%" PRIu32 ".%" PRIu32, letter, layer, b->part);
-}
-
 // Writes the rows of this run to a state of the layer, and gives all rows up to kv_len: {D, heads,
 // S}.
 static tn_value write_cache(tlm_builder *b, const char *letter, uint32_t layer, tn_value rows,
                             int64_t heads)
 {
     const tlm_variant *v = b->variant;
-    char name[NAME_BYTES];
-    name_state(b, letter, layer, name);
+    char name[TLM_NODE_NAME_BYTES];
+    tlm_build_name(b, name, "%s.%" PRIu32, letter, layer);
     int64_t width = v->hparams->head_dim * heads;
     int64_t row_dims[] = { width, v->tokens };                            // {D * heads, T}
     int64_t state_dims[] = { width, v->capacity };                        // {D * heads, S}
@@ -69,10 +57,8 @@ static tn_value attend(tlm_builder *b, uint32_t layer, tn_value q, tn_value k, t
 {
     const tlm_hparams *p = b->variant->hparams;
     int64_t heads = p->heads / p->kv_heads * kv_heads;
-    char name[NAME_BYTES];
-    int length = snprintf(name, sizeof name, "blk.%" PRIu32 ".attn", layer);
-    if (b->part != TN_NO_PART)
-        snprintf(name + length, sizeof name - (size_t)length, ".part%" PRIu32, b->part);
+    char name[TLM_NODE_NAME_BYTES];
+    tlm_build_name(b, name, "blk.%" PRIu32 ".attn", layer);
     tnp_attention_attr attr = {
         .size = sizeof attr,
         .flags = TNP_ATTENTION_CAUSAL,

@@ -66,8 +66,8 @@ static tn_value look_up_part(tlm_builder *b, tn_value tokens, uint32_t part, tlm
     static const float one = 1;
     tn_graph *graph = b->graph;
     tn_value token = tn_graph_convert(graph, tokens, TN_DTYPE_F32);
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "token_embd.part%" PRIu32, part);
+    char name[TLM_NODE_NAME_BYTES];
+    tlm_build_name(b, name, "token_embd");
     tnp_clamp_attr range = { .size = sizeof range, .max = (float)(ids.count - 1) },
                    to_one = { .size = sizeof to_one, .max = 1 };
     tn_value at = tn_graph_op(
@@ -114,9 +114,8 @@ static tn_value build_rows(tlm_builder *b, tn_value x, uint32_t part, tlm_range 
 {
     if (tlm_build_has(b, TLM_OUTPUT, 0))
         return tlm_build_matmul(b, x, TLM_OUTPUT, 0, 1, ids);
-    char name[NAME_BYTES] = "output";
-    if (b->part != TN_NO_PART)
-        snprintf(name, sizeof name, "output.part%" PRIu32, b->part);
+    char name[TLM_NODE_NAME_BYTES];
+    tlm_build_name(b, name, "output");
     tn_value inputs[] = { x, build_table(b, part, ids) };
     return tn_graph_op(b->graph, TNP_OP_MATMUL, name, inputs, 2, NULL);
 }

@@ -1,5 +1,4 @@
-// context.c: a model compiled for devices: graphs for a few batch sizes in one session, and the KV
-// cache's position.
+// context.c: a model compiled for devices: made from its file and the options, told of, destroyed.
 #include "context.h"
 
 #include "alloc.h"
@@ -10,12 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-// Batch sizes: one token for decoding, the others for prompts. A shorter rest runs in the next
-// larger one.
-static const uint32_t batch_tokens[] = { 1, 32, 512 };
-
-_Static_assert(sizeof batch_tokens / sizeof batch_tokens[0] == MOST_VARIANTS, "one each");
 
 enum { DEFAULT_CONTEXT_TOKENS = 4096 };
 
@@ -101,95 +94,6 @@ static void gather_warnings(tlm_context *c)
              *c->overrides.warning && *note ? "; " : "", note);
 }
 
-static tn_status build_variants(tlm_context *c, tn_error *err)
-{
-    tn_status status = TN_OK;
-    while (c->variant_count < MOST_VARIANTS && status == TN_OK) {
-        uint32_t i = c->variant_count, size = batch_tokens[i];
-        if (i > 0 && c->sizes[i - 1] == c->batch_limit)
-            break;
-        c->sizes[i] = size < c->batch_limit ? size : c->batch_limit;
-        tlm_variant variant = {
-            .hparams = &c->hparams,
-            .weights = &c->weights,
-            .tokens = c->sizes[i],
-            .capacity = c->capacity,
-            .kv_type = c->kv_type,
-            .has_all_rows = c->has_all_logits,
-            .split = &c->split,
-        };
-        status = tlm_build(c->architecture, &variant, &c->allocator, &c->built[i], err);
-        c->variant_count += status == TN_OK;
-    }
-    return status;
-}
-
-static uint32_t list_graphs(const tlm_context *c, const tn_graph *graphs[MOST_VARIANTS])
-{
-    for (uint32_t i = 0; i < c->variant_count; i++)
-        graphs[i] = c->built[i].graph;
-    return c->variant_count;
-}
-
-static void drop_variants(tlm_context *c)
-{
-    for (uint32_t i = 0; i < c->variant_count; i++)
-        tn_graph_destroy(c->built[i].graph);
-    c->variant_count = 0;
-}
-
-// Whether a context of so many tokens would fit.
-static bool would_fit(const tlm_context *c, tn_runtime *runtime, const tn_session_options *options,
-                      uint32_t tokens)
-{
-    tlm_context shorter = *c;
-    const tn_graph *graphs[MOST_VARIANTS];
-    shorter.variant_count = 0;
-    shorter.capacity = tokens;
-    shorter.batch_limit = c->batch_limit < tokens ? c->batch_limit : tokens;
-    tn_status status = build_variants(&shorter, NULL);
-    if (status == TN_OK)
-        status = tn_session_fits(runtime, graphs, list_graphs(&shorter, graphs), options, NULL);
-    drop_variants(&shorter);
-    return status == TN_OK;
-}
-
-// The longest context that fits, by trying: in steps of COARSE_TOKENS, below that to the token; 0 =
-// none.
-static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
-                                  const tn_session_options *options)
-{
-    enum { COARSE_TOKENS = 64 };
-    uint32_t step = c->capacity > COARSE_TOKENS ? COARSE_TOKENS : 1;
-    for (;; step = 1) {
-        uint32_t fits = 0, high = step == 1 && c->capacity > COARSE_TOKENS
-                                      ? COARSE_TOKENS
-                                      : (c->capacity + step - 1) / step;
-        while (high - fits > 1) {   // `high` steps do not fit
-            uint32_t middle = fits + (high - fits) / 2;
-            if (would_fit(c, runtime, options, middle * step))
-                fits = middle;
-            else
-                high = middle;
-        }
-        if (fits || step == 1)
-            return fits * step;
-    }
-}
-
-static tn_status say_what_fits(const tlm_context *c, tn_runtime *runtime,
-                               const tn_session_options *options, tn_error *err)
-{
-    uint32_t tokens = longest_that_fits(c, runtime, options);
-    tn_error full = *err;
-    return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
-                             full.text, tokens, tokens == 1 ? "" : "s")
-                  : tlm_fail(err, full.status,
-                             "%s; no context would fit, not even of one token: smaller types need "
-                             "less",
-                             full.text);
-}
-
 // To repeat all runs after a device fails: at worst each id of the context came alone. Going back
 // within a batch and on from there keeps the batch too; so does the first one of each size after a
 // reset, as a whole.
@@ -214,9 +118,11 @@ static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_c
         .flags = o->flags & TLM_NO_FAILOVER ? TN_SESSION_NO_FAILOVER : 0,
         .journal_bytes = journal_bytes(c),
     };
-    tn_status status = tn_session_create(runtime, graphs, list_graphs(c, graphs), &options,
+    tn_status status = tn_session_create(runtime, graphs, tlm_context_graphs(c, graphs), &options,
                                          &c->session, err);
-    return status == TN_E_DEVICE_MEMORY && err ? say_what_fits(c, runtime, &options, err) : status;
+    return status == TN_E_DEVICE_MEMORY && err
+               ? tlm_context_say_what_fits(c, runtime, &options, err)
+               : status;
 }
 
 static tn_status create_buffers(tlm_context *c, tn_error *err)
@@ -266,7 +172,7 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
     if (status == TN_OK)
         status = find_split(c, runtime, &given, err);
     if (status == TN_OK)
-        status = build_variants(c, err);
+        status = tlm_context_build(c, err);
     if (status == TN_OK)
         status = create_session(c, runtime, &given, err);
     if (status == TN_OK)
@@ -286,7 +192,7 @@ void tlm_context_destroy(tlm_context *context)
         return;
     tn_allocator allocator = context->allocator;
     tn_session_destroy(context->session);
-    drop_variants(context);
+    tlm_context_drop_graphs(context);
     tlm_overrides_finish(&context->overrides);
     tlm_weights_finish(&context->weights);
     tlm_free(&allocator, context->positions);
@@ -295,147 +201,6 @@ void tlm_context_destroy(tlm_context *context)
     tlm_free(&allocator, context->run_starts);
     tlm_free(&allocator, context->logits);
     tlm_free(&allocator, context);
-}
-
-// ----------------------------------------------------------------------------------------- running
-
-// Runs `count` ids, at most the largest size, in the smallest program that takes them. logits: {V}
-// after the last, or with all logits {V, count}; NULL where they are not wanted.
-static tn_status eval_chunk(tlm_context *c, const int32_t *ids, uint32_t count, float *logits,
-                            tn_error *err)
-{
-    uint32_t i = 0;
-    while (c->sizes[i] < count)
-        i++;
-    const tlm_built *built = &c->built[i];
-    int32_t rows = (int32_t)count, kv_len = (int32_t)(c->position + count), last = rows - 1;
-    for (uint32_t t = 0; t < count; t++)
-        c->positions[t] = (int32_t)(c->position + t);
-
-    uint64_t bytes = (uint64_t)count * sizeof *ids;
-    tn_feed feeds[] = {
-        { built->tokens, ids, bytes },
-        { built->position, c->positions, bytes },
-        { built->kv_len, &kv_len, sizeof kv_len },
-        { built->output_rows, c->has_all_logits ? c->output_rows : &last,
-          c->has_all_logits ? bytes : sizeof last },
-        { built->rows, &rows, sizeof rows },
-    };
-    uint32_t feed_count = sizeof feeds / sizeof feeds[0] - (tn_value_is_none(built->rows) ? 1 : 0);
-    tn_status status = tn_session_run(c->session, i, feeds, feed_count, err);
-    if (status == TN_OK)
-        c->run_starts[c->run_count++] = c->position;
-    if (status != TN_OK || !logits)
-        return status;
-    uint64_t row_bytes = (uint64_t)c->hparams.vocabulary * sizeof *logits;
-    return tn_session_read(c->session, i, built->logits, logits,
-                           c->has_all_logits ? row_bytes * count : row_bytes, err);
-}
-
-// The runs from this position on do not count any more.
-static void forget_from(tlm_context *c, uint32_t position)
-{
-    uint32_t count = c->run_count;
-    while (c->run_count && c->run_starts[c->run_count - 1] >= position)
-        c->run_count--;
-    tn_session_forget(c->session, count - c->run_count);
-}
-
-static tn_status check_ids(const tlm_context *c, const int32_t *ids, uint32_t count, tn_error *err)
-{
-    if (count == 0)
-        return tlm_fail(err, TN_E_ARG, "eval: no ids were given");
-    if (count > c->capacity - c->position)
-        return tlm_fail(err, TN_E_DATA,
-                        "eval: %" PRIu32 " %s not fit after the %" PRIu32
-                        " there are: the context has room for %" PRIu32,
-                        count, count == 1 ? "token does" : "tokens do", c->position, c->capacity);
-    for (uint32_t i = 0; i < count; i++)
-        if (ids[i] < 0 || ids[i] >= c->hparams.vocabulary)
-            return tlm_fail(err, TN_E_DATA,
-                            "eval: id %" PRIu32 " of %" PRIu32 " is %" PRId32
-                            ", but the ids are 0 to %" PRId64,
-                            i, count, ids[i], c->hparams.vocabulary - 1);
-    return TN_OK;
-}
-
-tn_status tlm_eval(tlm_context *context, const int32_t *ids, uint32_t count,
-                   const float **out_logits, tn_error *err)
-{
-    tlm_context *c = context;
-    tn_status status = tlm_need(err, __func__, "context", c, "ids", ids, "out_logits", out_logits,
-                                NULL);
-    if (out_logits)
-        *out_logits = NULL;
-    if (status != TN_OK)
-        return status;
-    if (c->is_broken)
-        return tlm_fail(err, TN_E_ARG,
-                        "eval: a device failed and the KV cache is lost: reset the context first");
-    status = check_ids(c, ids, count, err);
-    if (status != TN_OK)
-        return status;
-    size_t row = (size_t)c->hparams.vocabulary, floats = row;
-    bool fits = !c->has_all_logits || !__builtin_mul_overflow(row, count, &floats);
-    if (!fits ||
-        !tlm_grow(&c->allocator, &c->logits, &c->logits_capacity, floats, sizeof *c->logits))
-        return tlm_fail_memory(err, "the logits");
-
-    uint32_t before = c->position, largest = c->sizes[c->variant_count - 1];
-    for (uint32_t done = 0, chunk; done < count && status == TN_OK; done += chunk) {
-        chunk = count - done < largest ? count - done : largest;
-        float *logits = c->has_all_logits       ? c->logits + done * row
-                        : done + chunk == count ? c->logits
-                                                : NULL;
-        status = eval_chunk(c, ids + done, chunk, logits, err);
-        c->position += chunk;
-    }
-    if (status != TN_OK) {
-        forget_from(c, before);
-        c->position = before;
-        c->is_broken = status != TN_E_DATA;   // the device failed: the cache may hold anything
-        return status;
-    }
-    memmove(c->ids + before, ids, count * sizeof *ids);   // the caller may have them from here
-    *out_logits = c->logits;
-    return tlm_succeed(err);
-}
-
-uint32_t tlm_context_position(const tlm_context *context)
-{
-    return context ? context->position : 0;
-}
-
-const int32_t *tlm_context_ids(const tlm_context *context)
-{
-    return context ? context->ids : NULL;
-}
-
-tn_status tlm_context_rewind(tlm_context *context, uint32_t position, tn_error *err)
-{
-    tn_status status = tlm_need(err, __func__, "context", context, NULL);
-    if (status != TN_OK)
-        return status;
-    if (position > context->position)
-        return tlm_fail(err, TN_E_ARG,
-                        "rewind: position %" PRIu32 " is ahead of the %" PRIu32 " tokens there are",
-                        position, context->position);
-    forget_from(context, position);
-    context->position = position;
-    return tlm_succeed(err);
-}
-
-tn_status tlm_context_reset(tlm_context *context, tn_error *err)
-{
-    tn_status status = tlm_need(err, __func__, "context", context, NULL);
-    if (status == TN_OK)
-        status = tn_session_reset(context->session, err);
-    if (status == TN_OK) {
-        context->run_count = 0;
-        context->position = 0;
-        context->is_broken = false;
-    }
-    return status;
 }
 
 void tlm_context_describe(const tlm_context *context, tlm_context_info *out_info)

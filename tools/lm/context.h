@@ -1,4 +1,4 @@
-// context.h: the inside of a tlm_context, for context.c, context_file.c and work.c only.
+// context.h: the inside of a tlm_context, for context.c, context_*.c, eval.c and work.c only.
 #ifndef TLM_CONTEXT_H
 #define TLM_CONTEXT_H
 
@@ -40,5 +40,16 @@ struct tlm_context {
     float *logits;            // {V}, or with all logits {V, count} of the largest call so far
     size_t logits_capacity;   // in floats
 };
+
+// context_graphs.c. Builds a graph for each batch size, by hparams, weights, capacity, batch_limit
+// and split; what was built counts also after an error.
+tn_status tlm_context_build(tlm_context *c, tn_error *err);
+// How many they are.
+uint32_t tlm_context_graphs(const tlm_context *c, const tn_graph *graphs[MOST_VARIANTS]);
+void tlm_context_drop_graphs(tlm_context *c);
+
+// context_fit.c. Adds to an error which context would fit. Answers its status.
+tn_status tlm_context_say_what_fits(const tlm_context *c, tn_runtime *runtime,
+                                    const tn_session_options *options, tn_error *err);
 
 #endif

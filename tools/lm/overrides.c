@@ -57,7 +57,7 @@ static tn_status compile(matching *m, uint32_t i, tn_error *err)
     pcre2_compile_context_free(context);
     if (m->patterns[i])
         return TN_OK;
-    if (code == PCRE2_ERROR_NOMEMORY)
+    if (code == PCRE2_ERROR_HEAP_FAILED)
         return tlm_fail_memory(err, "a pattern");
     snprintf(where, sizeof where, "at character %zu", (size_t)offset);
     return fail_pattern(o->pattern, code, where, err);
@@ -73,6 +73,8 @@ static tn_status match(matching *m, const tn_model_tensor *tensor, tn_error *err
                                 0, m->match, NULL);
         if (found == PCRE2_ERROR_NOMATCH)
             continue;
+        if (found == PCRE2_ERROR_NOMEMORY)
+            return tlm_fail_memory(err, "matching a pattern");
         if (found < 0)
             return fail_pattern(o->pattern, found, "cannot be matched", err);
         m->is_met[i] = true;

@@ -88,6 +88,8 @@ static tn_status compile(tlm_pretokenizer *p, uint32_t step, const char *pattern
     p->steps[step] = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                                    PCRE2_UTF | PCRE2_UCP, &code, &offset, context);
     pcre2_compile_context_free(context);
+    if (!p->steps[step] && code == PCRE2_ERROR_HEAP_FAILED)
+        return tlm_fail_memory(err, "a pattern");
     if (!p->steps[step]) {
         pcre2_get_error_message(code, text, sizeof text);
         return tlm_fail(err, TN_E_INTERNAL, "tokenizer: pattern '%s' at %zu: %s", pattern,

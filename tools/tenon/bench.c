@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "bench.h"
+#include "events.h"
 
 enum { MOST_TOKENS = 1 << 20, MOST_THREADS = 1024 };
 
@@ -17,6 +18,7 @@ static const cli_option options[] = {
     { "threads", 't', CLI_TEXT, "N,...", offsetof(bench_options, threads), 0, 0,
       "threads, one after another (default: the CPUs this process may use)" },
     CLI_CONTEXT_OPTIONS,
+    CLI_FAILOVER_OPTION,
     { "prompt", 'p', CLI_TEXT, "N,...", offsetof(bench_options, prompt), 0, 0,
       "measure prompts of so many tokens; 0: none (default: 512)" },
     { "decode", 'n', CLI_TEXT, "N,...", offsetof(bench_options, decode), 0, 0,
@@ -46,8 +48,7 @@ static int parse(const char *option, const char *text, int32_t least, int32_t mo
 {
     char what[64];
     snprintf(what, sizeof what, "whole numbers from %d to %d", least, most);
-    return cli_parse_numbers(option, what, text, least, most, &out->items, &out->count) ? CLI_OK
-                                                                                        : CLI_USAGE;
+    return cli_parse_numbers(option, what, text, least, most, &out->items, &out->count);
 }
 
 static uint32_t largest_of(const numbers *n)
@@ -97,6 +98,7 @@ static int run_test(bench *b, bool is_prefill, uint32_t count, uint32_t threads)
 {
     bench_result *test = &b->report.results[b->report.result_count];
     uint32_t depth = (uint32_t)b->given->depth, repetitions = (uint32_t)b->given->repetitions;
+    uint32_t events = cli_event_count(tlm_context_session(b->loaded.context));
     *test = (bench_result){ .threads = threads, .count = count, .is_prefill = is_prefill };
     snprintf(test->test, sizeof test->test, "%s%u", is_prefill ? "pp" : "tg", count);
     double ms, bytes = 0;
@@ -108,6 +110,7 @@ static int run_test(bench *b, bool is_prefill, uint32_t count, uint32_t threads)
     if (code != CLI_OK)
         return code;
     summarize(b->speeds, repetitions, test);
+    code = bench_tell_devices(&b->report, b->loaded.context, is_prefill ? count : 1, events, test);
     tlm_work work = { .size = sizeof work };
     for (uint32_t at = 0, size = is_prefill ? count : 1; at < count; at += size) {
         tlm_context_work(b->loaded.context, depth + at, size, &work);
@@ -116,7 +119,7 @@ static int run_test(bench *b, bool is_prefill, uint32_t count, uint32_t threads)
     }
     test->bytes_per_token = bytes / count;
     b->report.result_count++;
-    return CLI_OK;
+    return code;
 }
 
 // ----------------------------------------------------------------------------------------- context
@@ -185,10 +188,14 @@ static int run_with_threads(bench *b, const char *model, uint32_t threads)
         code = check_room(b);
     if (code == CLI_OK && !b->ids)
         code = make_ids(b);
+    if (code == CLI_OK && !b->report.devices)
+        code = bench_list_devices(&b->report, b->loaded.runtime);
     if (code == CLI_OK) {
         machine->threads = tn_runtime_threads(b->loaded.runtime);
         code = go_to_depth(b);
     }
+    if (code == CLI_OK)
+        machine->events = cli_events(tlm_context_session(b->loaded.context), 0);
     if (code == CLI_OK)
         code = run_all(b, machine->threads);
     cli_unload(&b->loaded);
@@ -223,6 +230,19 @@ static int measure(bench *b, const char *model)
     return code == CLI_OK ? bench_print(&b->report) : code;
 }
 
+static void drop_report(bench_report *report, size_t tests)
+{
+    for (size_t i = 0; i < tests && report->results; i++) {
+        free(report->results[i].has_run);
+        json_decref(report->results[i].events);
+    }
+    for (uint32_t m = 0; m < report->machine_count; m++)
+        json_decref(report->machines[m].events);
+    bench_drop_devices(report);
+    free(report->results);
+    free(report->machines);
+}
+
 static int run(int argc, char **argv)
 {
     bench_options given = { .prompt = "512", .decode = "64", .repetitions = 5 };
@@ -240,13 +260,12 @@ static int run(int argc, char **argv)
         if (code == CLI_OK)
             code = measure(&b, argv[1]);
     }
+    free(b.ids);
+    free(b.speeds);
+    drop_report(&b.report, (size_t)b.threads.count * (b.prompt.count + b.decode.count));
     free(b.prompt.items);
     free(b.decode.items);
     free(b.threads.items);
-    free(b.ids);
-    free(b.speeds);
-    free(b.report.results);
-    free(b.report.machines);
     cli_model_options_finish(&given.model);
     return code;
 }

@@ -1,9 +1,9 @@
 // bench_print.c: the figures of `tenon bench`, as a table and as JSON.
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 
 #include "bench.h"
+#include "json.h"
 
 enum { NAME_BYTES = 200 };
 
@@ -29,6 +29,21 @@ static double gflops(const bench_result *r)
 
 // ------------------------------------------------------------------------------------------- table
 
+static void print_names(const bench_report *report, const bench_result *r)
+{
+    const char *between = "  ";
+    for (uint32_t d = 0; d < report->device_count; d++)
+        if (r->has_run[d]) {
+            printf("%s%s", between, report->devices[d].name);
+            between = ",";
+        }
+}
+
+static bool is_disturbed(const bench_result *r)
+{
+    return json_array_size(r->events) > 0;
+}
+
 static void print_result(const bench_report *report, const bench_result *r)
 {
     const bench_machine *machine = machine_of(report, r->threads);
@@ -42,7 +57,22 @@ static void print_result(const bench_report *report, const bench_result *r)
     printf(" %9.2f", gflops(r));
     if (machine->is_known)
         printf(" %6.0f %%", 100 * gflops(r) / machine->limits.fp32_gflops);
-    putchar('\n');
+    else
+        printf(" %8s", "");
+    print_names(report, r);
+    puts(is_disturbed(r) ? "  (a device failed)" : "");
+}
+
+static void print_devices(const bench_report *report)
+{
+    const char *title = "devices";
+    for (uint32_t d = 0; d < report->device_count; d++)
+        if (bench_has_run(report, d)) {
+            const bench_device *device = &report->devices[d];
+            printf("%-16s %s, of plugin %s: %s\n", title, device->name, device->plugin,
+                   device->description);
+            title = "";
+        }
 }
 
 static void print_table(const bench_report *report, const char *cpu)
@@ -50,11 +80,20 @@ static void print_table(const bench_report *report, const char *cpu)
     printf("model            %s\ncpu              %s\ncontext          %u tokens, %" PRId64
            " of them before each test\n",
            report->model, cpu, report->context_tokens, report->given->depth);
+    print_devices(report);
     printf("memory           %.1f MB resident at most\n\n", (double)report->peak_bytes / 1e6);
-    printf("%-8s %7s %20s %10s %9s %8s %9s %8s\n", "test", "threads", "tokens/s", "best", "GB/s",
-           "of most", "GFLOP/s", "of most");
-    for (uint32_t i = 0; i < report->result_count; i++)
+    printf("%-8s %7s %20s %10s %9s %8s %9s %8s  %s\n", "test", "threads", "tokens/s", "best",
+           "GB/s", "of most", "GFLOP/s", "of most", "devices");
+    bool has_failures = false;
+    for (uint32_t i = 0; i < report->result_count; i++) {
         print_result(report, &report->results[i]);
+        has_failures |= is_disturbed(&report->results[i]);
+    }
+    if (has_failures)
+        puts(
+            "\nWhere a device failed, the devices are those that were left, and the speeds are not "
+            "theirs alone: the time\n"
+            "of going on without it is among them. With --no-failover it ends there.");
     putchar('\n');
     for (uint32_t m = 0; m < report->machine_count; m++) {
         const bench_machine *machine = &report->machines[m];
@@ -70,6 +109,27 @@ static void print_table(const bench_report *report, const char *cpu)
 
 // -------------------------------------------------------------------------------------------- json
 
+static json_t *names_json(const bench_report *report, const bench_result *r)
+{
+    json_t *list = json_array();
+    for (uint32_t d = 0; d < report->device_count; d++)
+        if (r->has_run[d])
+            json_array_append_new(list, json_string(report->devices[d].name));
+    return list;
+}
+
+static json_t *devices_json(const bench_report *report)
+{
+    json_t *list = json_array();
+    for (uint32_t d = 0; d < report->device_count; d++)
+        if (bench_has_run(report, d))
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:s}", "name", report->devices[d].name,
+                                            "plugin", report->devices[d].plugin, "description",
+                                            report->devices[d].description));
+    return list;
+}
+
 static json_t *result_json(const bench_report *report, const bench_result *r)
 {
     const bench_machine *machine = machine_of(report, r->threads);
@@ -78,6 +138,10 @@ static json_t *result_json(const bench_report *report, const bench_result *r)
                                (json_int_t)report->given->depth, "mean", r->mean, "stddev",
                                r->deviation, "best", r->best, "bytes_per_token", r->bytes_per_token,
                                "operations_per_token", r->operations_per_token);
+    if (object) {
+        json_object_set_new(object, "devices", names_json(report, r));
+        json_object_set(object, "events", r->events);
+    }
     if (object && machine->is_known) {
         json_object_set_new(object, "bandwidth_share",
                             json_real(gbps(r) / machine->limits.read_gbps));
@@ -91,6 +155,8 @@ static json_t *machine_json(const bench_machine *machine)
 {
     json_t *object = json_pack("{s:i, s:f}", "threads", (int)machine->threads, "load_ms",
                                machine->load_ms);
+    if (object)
+        json_object_set(object, "events", machine->events);
     if (object && machine->is_known) {
         json_object_set_new(object, "read_gbps", json_real(machine->limits.read_gbps));
         json_object_set_new(object, "fp32_gflops", json_real(machine->limits.fp32_gflops));
@@ -106,17 +172,11 @@ static int print_json(const bench_report *report, const char *cpu)
     for (uint32_t m = 0; m < report->machine_count; m++)
         json_array_append_new(machines, machine_json(&report->machines[m]));
     json_t *all = json_pack(
-        "{s:i, s:s, s:s, s:i, s:i, s:I, s:o, s:o}", "schema_version", 1, "cpu", cpu, "model",
+        "{s:i, s:s, s:s, s:i, s:i, s:I, s:o, s:o, s:o}", "schema_version", 1, "cpu", cpu, "model",
         report->model, "context_tokens", (int)report->context_tokens, "repetitions",
         (int)report->given->repetitions, "peak_resident_bytes", (json_int_t)report->peak_bytes,
-        "results", results, "machine", machines);
-    if (!all || json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9))) {
-        json_decref(all);
-        return cli_fail(CLI_MEMORY, "not enough memory for the JSON, or a name is no UTF-8");
-    }
-    json_decref(all);
-    putchar('\n');
-    return cli_end_output();
+        "devices", devices_json(report), "results", results, "machine", machines);
+    return cli_json_print(all, "the figures");
 }
 
 int bench_print(const bench_report *report)

@@ -25,6 +25,9 @@ enum {
 // One line on stderr, "tenon: …"; answers `code`, so that a failing path is one line.
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *cli_last_failure(void);   // the last line of cli_fail and its kin, "" = none; lent
+// On a terminal: a line that the next one, or the next message, replaces; "" wipes it.
+void cli_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_status(const tn_error *err);   // the message of an error, the exit code of its status
 int cli_fail_model(const char *model, const tn_error *err);   // with the file's name in front
 const char *cli_plural(uint64_t count);                       // "s", but "" for 1
@@ -44,6 +47,7 @@ typedef enum cli_kind {
 
 typedef struct cli_list {
     const char **items;   // lent; room for as many as there are arguments
+    const char **typed;   // by item: the option as it was typed; lies behind the items
     uint32_t count;
 } cli_list;
 
@@ -115,13 +119,16 @@ extern const cli_command cli_run_command, cli_tokenize_command, cli_perplexity_c
 int cli_parse(const cli_command *command, int argc, char **argv, void *fields, int least, int most,
               int *out_count);
 
+// An option of the command that was parsed as it was typed, "-ot", else by its whole name. Lent.
+const char *cli_typed(const char *name);
+
 // The word of a list nearest to `given`, or NULL when none is near.
 const char *cli_nearest(const char *given, const char *const *words, uint32_t count);
 
-// Whole numbers from least, not below 0, to most, with commas or white space between them. false: a
-// line said what is wrong, by the option's name and what they are. *out_numbers: to be freed.
-bool cli_parse_numbers(const char *option, const char *what, const char *text, int32_t least,
-                       int32_t most, int32_t **out_numbers, uint32_t *out_count);
+// Whole numbers from least, not below 0, to most, with commas or white space between them. CLI_OK,
+// or the exit code after a line that names the option and what they are. *out_numbers: to be freed.
+int cli_parse_numbers(const char *option, const char *what, const char *text, int32_t least,
+                      int32_t most, int32_t **out_numbers, uint32_t *out_count);
 
 // ----------------------------------------------------------------------------------------- runtime
 
@@ -130,11 +137,13 @@ void cli_common_finish(cli_common *common);   // frees the lists
 // CLI_OK, or the exit code after a line. Warnings of the runtime go to stderr.
 int cli_start(const cli_common *common, tn_runtime **out_runtime);
 
-// The device of that name; where there is none a line says which there are.
-int cli_find_device(tn_runtime *runtime, const char *name, tn_device **out_device);
+// The device of that name; where there is none a line says which there are. option: as it was
+// typed.
+int cli_find_device(tn_runtime *runtime, const char *option, const char *name,
+                    tn_device **out_device);
 
-// The devices named, separated by commas: *out_devices is to be freed, NULL with count 0 when none
-// is named.
+// The devices that --device names, separated by commas: *out_devices is to be freed, NULL with
+// count 0 when none is named.
 int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
                      uint32_t *out_count);
 

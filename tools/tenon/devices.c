@@ -1,10 +1,11 @@
 // devices.c: tenon devices
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
+#include "json.h"
 
 typedef struct devices_options {
     cli_common common;
@@ -33,6 +34,42 @@ static void print_text(const tn_runtime *runtime)
     }
 }
 
+// Plugins that a setting keeps out, and which: their devices are missing above. The exit code: all
+// of it is one line where there is no device at all.
+static int tell_what_is_missing(const tn_runtime *runtime)
+{
+    bool is_any = tn_runtime_device_count(runtime) > 0;
+    char why[512] = "";
+    for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
+        tn_plugin_info info = { .size = sizeof info };
+        tn_runtime_plugin(runtime, i, &info);
+        if (info.state != TN_PLUGIN_DISABLED)
+            continue;
+        size_t used = strlen(why);
+        if (is_any)
+            cli_note("plugin %s is left out: %s", info.name, info.reason);
+        else
+            snprintf(why + used, sizeof why - used, "; plugin %s is left out: %s", info.name,
+                     info.reason);
+    }
+    return is_any ? CLI_OK
+                  : cli_fail(CLI_NO_DEVICE, "no plugin offers a device, see tenon plugins --why%s",
+                             why);
+}
+
+static json_t *json_of_disabled(const tn_runtime *runtime)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
+        tn_plugin_info info = { .size = sizeof info };
+        tn_runtime_plugin(runtime, i, &info);
+        if (info.state == TN_PLUGIN_DISABLED)
+            json_array_append_new(list,
+                                  json_pack("{ss ss}", "plugin", info.name, "reason", info.reason));
+    }
+    return list;
+}
+
 static int print_json(const tn_runtime *runtime)
 {
     json_t *list = json_array();
@@ -45,11 +82,9 @@ static int print_json(const tn_runtime *runtime)
                                               "memory_bytes", (json_int_t)info.memory_bytes,
                                               "flops_per_s", info.flops_per_s));
     }
-    json_t *root = json_pack("{si so}", "schema_version", 1, "devices", list);
-    int failed = json_dumpf(root, stdout, JSON_COMPACT);
-    json_decref(root);
-    putchar('\n');
-    return failed ? cli_fail(CLI_FAILED, "the list of devices cannot be printed") : CLI_OK;
+    json_t *root = json_pack("{si so so}", "schema_version", 1, "devices", list, "left_out",
+                             json_of_disabled(runtime));
+    return cli_json_print(root, "the list of devices");
 }
 
 static int run(int argc, char **argv)
@@ -66,8 +101,8 @@ static int run(int argc, char **argv)
         code = print_json(runtime);
     else if (code == CLI_OK)
         print_text(runtime);
-    if (code == CLI_OK && tn_runtime_device_count(runtime) == 0)
-        code = cli_fail(CLI_NO_DEVICE, "no plugin offers a device, see tenon plugins --why");
+    if (code == CLI_OK)
+        code = tell_what_is_missing(runtime);
     tn_runtime_destroy(runtime);
     cli_common_finish(&given.common);
     return code == CLI_OK ? cli_end_output() : code;

@@ -2,7 +2,6 @@
 //
 // A file may have millions of elements, so each is made and written before the next.
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <tenon/lm.h>
 
 #include "cli.h"
+#include "json.h"
 
 enum { SHOWN_ELEMENTS = 4, SHOWN_BYTES = 60 };
 
@@ -43,7 +43,7 @@ static json_t *text_of(const char *text)
     return string ? string : json_string(safe(&room, text));
 }
 
-// jansson answers NULL for what is not UTF-8, and without memory; here for the latter only.
+// jansson answers NULL for what is not UTF-8, and without memory, which cli_json_is_short tells.
 static json_t *string_of(const char *text, size_t bytes)
 {
     json_t *string = json_stringn(text, bytes), *unchecked = NULL;
@@ -341,7 +341,8 @@ static int run(int argc, char **argv)
         return code;
     contents c;
     const bool is_told = find_contents(&c, model) &&
-                         (given.json ? put_contents(&c) : print_contents(&c));
+                         (given.json ? put_contents(&c) : print_contents(&c)) &&
+                         !cli_json_is_short();   // one more try may have gone well
     const bool is_bad = json_array_size(c.problems) > 0;
     if (!is_told && !ferror(stdout))
         code = cli_fail(CLI_MEMORY, "not enough memory for a report on %s", argv[1]);

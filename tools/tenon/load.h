@@ -54,16 +54,15 @@ typedef struct cli_model_options {
 // Of those that read no text.
 #define CLI_TEXTLESS_MODEL_OPTIONS CLI_COMMON_OPTIONS, CLI_CONTEXT_OPTIONS
 
+// Of those that run one.
+#define CLI_FAILOVER_OPTION                                                                        \
+    {                                                                                              \
+        "no-failover", 0, CLI_FLAG, NULL, offsetof(cli_model_options, no_failover), 0, 0,          \
+            "stop when a device fails, in place of going on with what is left"                     \
+    }
+
 #define CLI_MODEL_OPTIONS                                                                          \
-    CLI_TEXTLESS_MODEL_OPTIONS,                                                                    \
-        { "no-failover",                                                                           \
-          0,                                                                                       \
-          CLI_FLAG,                                                                                \
-          NULL,                                                                                    \
-          offsetof(cli_model_options, no_failover),                                                \
-          0,                                                                                       \
-          0,                                                                                       \
-          "stop when a device fails, in place of going on with what is left" },                    \
+    CLI_TEXTLESS_MODEL_OPTIONS, CLI_FAILOVER_OPTION,                                               \
     {                                                                                              \
         "pre", 0, CLI_TEXT, "NAME", offsetof(cli_model_options, pre), 0, 0,                        \
             "pre-tokenizer, when the file does not name it or names it wrongly"                    \

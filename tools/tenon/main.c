@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "json.h"
 
 static const cli_command *const commands[] = { &cli_run_command,        &cli_tokenize_command,
                                                &cli_perplexity_command, &cli_inspect_command,
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
     const char *given = argc > 1 ? argv[1] : "";
+    cli_json_begin();
     unsetenv("POSIXLY_CORRECT");   // options may stand behind words, as the help shows them
     signal(SIGXFSZ, SIG_IGN);   // a file beyond its limit is an error of that write, which is told
     char *help[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };

@@ -1,38 +1,78 @@
 // message.c: lines on stderr, and exit codes.
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 
+enum { LINE_BYTES = 8192 };
+
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;   // devices warn from any thread
+static int shown;   // letters of the line that cli_show left on the terminal
+static char last_failure[LINE_BYTES];
+
 // One line: what a path or a word brings along may be a line end or steer a terminal.
-static void say(const char *format, va_list arguments)
+static void make_line(char line[LINE_BYTES], const char *format, va_list arguments)
 {
-    char line[8192];
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(line, LINE_BYTES, format, arguments);
     for (char *at = line; *at; at++)
         if (iscntrl((unsigned char)*at))
             *at = '?';
+}
+
+static void wipe(void)
+{
+    if (shown)
+        fprintf(stderr, "\r%*s\r", shown, "");
+    shown = 0;
+}
+
+static void say(const char *line)
+{
+    pthread_mutex_lock(&writing);
     fflush(stdout);
+    wipe();
     fprintf(stderr, "tenon: %s\n", line);
+    pthread_mutex_unlock(&writing);
 }
 
 int cli_fail(int code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    make_line(last_failure, format, arguments);
     va_end(arguments);
+    say(last_failure);
     return code;
+}
+
+const char *cli_last_failure(void)
+{
+    return last_failure;
 }
 
 void cli_note(const char *format, ...)
 {
+    char line[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    make_line(line, format, arguments);
+    va_end(arguments);
+    say(line);
+}
+
+void cli_show(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&writing);
+    wipe();
+    shown = vfprintf(stderr, format, arguments);
+    fflush(stderr);
+    pthread_mutex_unlock(&writing);
     va_end(arguments);
 }
 

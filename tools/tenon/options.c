@@ -12,6 +12,31 @@
 
 enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
 
+// The command that is parsed, and of each of its options how it was typed last; "" = it was not.
+static const cli_command *parsed;
+static struct {
+    char whole[32], letter[4];
+    const char *last;
+} spelled[MAX_OPTIONS];
+
+// The option of a word of the command line, in a text that stays. Other words for it are kept.
+static const char *spell(uint32_t index, const char *word)
+{
+    const cli_option *option = &parsed->options[index];
+    snprintf(spelled[index].whole, sizeof spelled[index].whole, "--%s", option->name);
+    snprintf(spelled[index].letter, sizeof spelled[index].letter, "-%c", option->letter);
+    const char *brief = cli_short_word(word);
+    return brief ? brief : word[1] != '-' ? spelled[index].letter : spelled[index].whole;
+}
+
+const char *cli_typed(const char *name)
+{
+    for (uint32_t i = 0; parsed && i < parsed->option_count; i++)
+        if (strcmp(parsed->options[i].name, name) == 0)
+            return spelled[i].last ? spelled[i].last : spell(i, "--");
+    return name;
+}
+
 static void print_text(const cli_option *option, const void *defaults)
 {
     const char *field = (const char *)defaults + option->offset, *at = strstr(option->help, "{}");
@@ -43,8 +68,8 @@ static int show_help(const cli_command *command, const void *defaults)
 }
 
 // The locale never matters: the program does not call setlocale.
-static bool read_number(const cli_option *option, const char *text, bool by_letter,
-                        double *out_real, int64_t *out_whole)
+static int read_number(const cli_option *option, const char *text, double *out_real,
+                       int64_t *out_whole)
 {
     char *end;
     errno = 0;
@@ -55,48 +80,51 @@ static bool read_number(const cli_option *option, const char *text, bool by_lett
         is_read = !*end && errno == 0;
     }
     if (is_read && *out_real >= option->least && *out_real <= option->most)
-        return true;
+        return CLI_OK;
     char range[80];
     if (option->kind == CLI_NUMBER)
         snprintf(range, sizeof range, "a whole number from %.0f to %" PRId64, option->least,
                  option->most < 0x1p63 ? (int64_t)option->most : INT64_MAX);
     else
         snprintf(range, sizeof range, "a number from %g to %g", option->least, option->most);
-    if (by_letter)
-        cli_fail(CLI_USAGE, "-%c '%s': %s is expected", option->letter, text, range);
-    else
-        cli_fail(CLI_USAGE, "--%s '%s': %s is expected", option->name, text, range);
-    return false;
+    return cli_fail(CLI_USAGE, "%s '%s': %s is expected", cli_typed(option->name), text, range);
 }
 
-static bool store(const cli_option *option, const char *text, bool by_letter, void *fields,
-                  int argc)
+static int add(const cli_option *option, const char *text, cli_list *list, int argc)
+{
+    if (!list->items && !(list->items = calloc(2 * (size_t)argc, sizeof *list->items)))
+        return cli_fail(CLI_MEMORY, "not enough memory for the options");
+    list->typed = list->items + argc;
+    list->typed[list->count] = cli_typed(option->name);
+    list->items[list->count++] = text;
+    return CLI_OK;
+}
+
+static int store(const cli_option *option, const char *text, void *fields, int argc)
 {
     char *field = (char *)fields + option->offset;
     double real;
     int64_t whole;
+    int code = CLI_OK;
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)field = true;
-        return true;
+        break;
     case CLI_TEXT:
         *(const char **)field = text;
-        return true;
-    case CLI_LIST: {
-        cli_list *list = (cli_list *)field;
-        if (!list->items && !(list->items = calloc((size_t)argc, sizeof *list->items)))
-            return cli_fail(CLI_MEMORY, "not enough memory for the options"), false;
-        list->items[list->count++] = text;
-        return true;
-    }
+        break;
+    case CLI_LIST:
+        return add(option, text, (cli_list *)field, argc);
     case CLI_NUMBER:
-        return read_number(option, text, by_letter, &real, &whole) &&
-               (*(int64_t *)field = whole, true);
+        if ((code = read_number(option, text, &real, &whole)) == CLI_OK)
+            *(int64_t *)field = whole;
+        break;
     case CLI_REAL:
-        return read_number(option, text, by_letter, &real, &whole) &&
-               (*(double *)field = real, true);
+        if ((code = read_number(option, text, &real, &whole)) == CLI_OK)
+            *(double *)field = real;
+        break;
     }
-    return false;
+    return code;
 }
 
 // What the command takes may begin with a dash: then it stands behind "--".
@@ -180,6 +208,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
     }
     shorts[used] = 0;
     opterr = 0;
+    parsed = command;
     cli_expand_short_words(command, argc, argv);
     // The help shows the defaults, so it comes before the options fill the fields.
     if (asks_for_help(argc, argv, shorts, longs))
@@ -197,8 +226,11 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *fields, i
             return cli_fail(CLI_USAGE, "%s: option '%s' needs a value", command->name, word);
         if (c == '?' || is_unknown(option, word))
             return fail_unknown(command, word);
-        if (!store(option, optarg, word[1] != '-', fields, argc))
-            return CLI_USAGE;
+        uint32_t index = (uint32_t)(option - command->options);
+        spelled[index].last = spell(index, word);
+        int code = store(option, optarg, fields, argc);
+        if (code != CLI_OK)
+            return code;
     }
     int count = argc - optind;
     if (count > most)

@@ -41,7 +41,8 @@ static double surprise(const float *logits, uint32_t count, int32_t id)
     return top + log(sum) - logits[id];
 }
 
-// ids {count} through an empty context; the terms of ids from `first` on are added.
+// ids {count} through an empty context; the terms of ids from `first` on are added, as far as
+// nobody interrupts.
 static int add_window(const cli_loaded *loaded, uint32_t vocabulary, const int32_t *ids,
                       uint32_t count, uint32_t first, terms *into)
 {
@@ -51,7 +52,8 @@ static int add_window(const cli_loaded *loaded, uint32_t vocabulary, const int32
     for (uint32_t at = 0; at < count; at += BATCH_TOKENS) {
         uint32_t size = count - at < BATCH_TOKENS ? count - at : BATCH_TOKENS;
         const float *logits;
-        int code = cli_eval(loaded, ids + at, size, &logits);
+        int code = cli_is_interrupted() ? CLI_INTERRUPTED
+                                        : cli_eval(loaded, ids + at, size, &logits);
         if (code != CLI_OK)
             return code;
         for (uint32_t i = 0; i < size; i++) {
@@ -85,13 +87,18 @@ static int add_all(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
     return code;
 }
 
-static int print(const terms *t, bool as_json)
+// What there is; of an interrupted text that is of its beginning.
+static int print(const terms *t, bool as_json, bool is_interrupted)
 {
-    double mean = t->sum / t->count;
-    double deviation = sqrt(fmax(0, t->squares / t->count - mean * mean) / t->count);
+    double mean = t->count ? t->sum / t->count : 0;
+    double deviation = t->count ? sqrt(fmax(0, t->squares / t->count - mean * mean) / t->count) : 0;
+    char nll[32] = "null";
+    if (t->count)
+        snprintf(nll, sizeof nll, "%.9g", mean);
     if (as_json)
-        printf("{\"schema_version\":1,\"tokens\":%u,\"nll\":%.9g}\n", t->count, mean);
-    else
+        printf("{\"schema_version\":1,\"tokens\":%u,\"nll\":%s%s}\n", t->count, nll,
+               is_interrupted ? ",\"interrupted\":true" : "");
+    else if (t->count)
         printf("%u token%s, %.5f nats each (standard error %.5f), perplexity %.4f\n", t->count,
                cli_plural(t->count), mean, deviation, exp(mean));
     return cli_end_output();
@@ -119,8 +126,12 @@ static int measure(cli_loaded *loaded, const perplexity_options *given, const ch
         code = cli_load_context(loaded, &given->model, TLM_ALL_LOGITS, BATCH_TOKENS);
     if (code == CLI_OK)
         code = add_all(loaded, ids, count, &sum);
-    if (code == CLI_OK)
-        code = print(&sum, given->json);
+    if (code == CLI_INTERRUPTED && loaded->context)
+        cli_note("interrupted behind %u of %u tokens", sum.count, count - 1);
+    if (code == CLI_OK || (code == CLI_INTERRUPTED && loaded->context)) {
+        int printed = print(&sum, given->json, code == CLI_INTERRUPTED);
+        code = printed == CLI_OK ? code : printed;
+    }
     tlm_ids_free(loaded->tokenizer, ids);
     free(text);
     return code;
@@ -132,6 +143,7 @@ static int run(int argc, char **argv)
     cli_loaded loaded = { 0 };
     int count, code = cli_parse(&cli_perplexity_command, argc, argv, &given, 2, 2, &count);
     if (code < 0) {
+        cli_catch_interrupt();
         code = cli_load(&loaded, argv[1], &given.model);
         if (code == CLI_OK)
             code = measure(&loaded, &given, argv[2]);

@@ -21,6 +21,14 @@ void cli_expand_short_words(const cli_command *command, int argc, char **argv)
                     argv[i] = words[k];
 }
 
+const char *cli_short_word(const char *word)
+{
+    for (size_t k = 0; k < sizeof shorts / sizeof *shorts; k++)
+        if (word == words[k])
+            return shorts[k];
+    return NULL;
+}
+
 const char *cli_placement_option(const cli_placement *given)
 {
     return given->gpu_layers        ? "gpu-layers"
@@ -60,10 +68,8 @@ static int take_gpu_layers(const char *text, tn_placement *to)
     errno = 0;
     long long layers = strtoll(text, &end, 10);
     if (end == text || *end || errno || layers < 0 || layers > UINT32_MAX)
-        return cli_fail(CLI_USAGE,
-                        "--gpu-layers '%s': a whole number from 0, auto or all is "
-                        "expected",
-                        text);
+        return cli_fail(CLI_USAGE, "%s '%s': a whole number from 0, auto or all is expected",
+                        cli_typed("gpu-layers"), text);
     to->layer_rule = TN_LAYERS_COUNT;
     to->gpu_layers = (uint32_t)layers;
     return CLI_OK;
@@ -90,8 +96,8 @@ static int take_split_mode(const cli_placement *given, tn_placement *to)
             to->split_mode = modes[i].mode;
             return CLI_OK;
         }
-    return cli_fail(CLI_USAGE, "--split-mode is none, layer, row or tensor, not '%s'",
-                    given->split_mode);
+    return cli_fail(CLI_USAGE, "%s is none, layer, row or tensor, not '%s'",
+                    cli_typed("split-mode"), given->split_mode);
 }
 
 static int take_shares(const char *text, cli_placed *to)
@@ -109,9 +115,9 @@ static int take_shares(const char *text, cli_placed *to)
         double share = strtod(at, &end);
         if (end == at || (*end && *end != ',' && *end != '/') || !isfinite(share) || share < 0)
             return cli_fail(CLI_USAGE,
-                            "--tensor-split '%s': numbers from 0 with commas between them are "
-                            "expected, such as 3,1",
-                            text);
+                            "%s '%s': numbers from 0 with commas between them are expected, such "
+                            "as 3,1",
+                            cli_typed("tensor-split"), text);
         to->shares[to->placement.share_count++] = share;
         at = end;
         if (!*at)
@@ -122,7 +128,8 @@ static int take_shares(const char *text, cli_placed *to)
 }
 
 // A device by its name, or "cpu" for the first CPU.
-static int find_device(tn_runtime *runtime, const char *name, tn_device **out_device)
+static int find_device(tn_runtime *runtime, const char *option, const char *name,
+                       tn_device **out_device)
 {
     if (!name)
         return CLI_OK;
@@ -133,7 +140,7 @@ static int find_device(tn_runtime *runtime, const char *name, tn_device **out_de
         if (strcmp(name, "cpu") == 0 && info.kind == TN_KIND_CPU)
             *out_device = tn_runtime_device(runtime, i);
     }
-    return *out_device ? CLI_OK : cli_find_device(runtime, name, out_device);
+    return *out_device ? CLI_OK : cli_find_device(runtime, option, name, out_device);
 }
 
 static int take_overrides(tn_runtime *runtime, const cli_list *texts, cli_placed *to)
@@ -148,12 +155,12 @@ static int take_overrides(tn_runtime *runtime, const cli_list *texts, cli_placed
     for (uint32_t i = 0; i < texts->count && code == CLI_OK; i++) {
         const char *text = texts->items[i], *equals = strrchr(text, '=');
         if (!equals || equals == text || !equals[1])
-            return cli_fail(CLI_USAGE, "--override-tensor '%s': REGEX=DEVICE is expected", text);
+            return cli_fail(CLI_USAGE, "%s '%s': REGEX=DEVICE is expected", texts->typed[i], text);
         to->patterns[to->override_count++] = strndup(text, (size_t)(equals - text));
         to->overrides[i].pattern = to->patterns[i];
         if (!to->patterns[i])
             return cli_fail(CLI_MEMORY, "not enough memory for %u overrides", texts->count);
-        code = find_device(runtime, equals + 1, &to->overrides[i].device);
+        code = find_device(runtime, texts->typed[i], equals + 1, &to->overrides[i].device);
     }
     return code;
 }
@@ -167,8 +174,10 @@ int cli_place(tn_runtime *runtime, const cli_placement *given, cli_placed *out)
     if (code == CLI_OK)
         code = take_shares(given->tensor_split, out);
     if (code == CLI_OK)
-        code = find_device(runtime, given->main_device, &out->placement.main_device);
+        code = find_device(runtime, cli_typed("main-device"), given->main_device,
+                           &out->placement.main_device);
     if (code == CLI_OK)
-        code = find_device(runtime, given->kv_device, &out->placement.kv_device);
+        code = find_device(runtime, cli_typed("kv-device"), given->kv_device,
+                           &out->placement.kv_device);
     return code == CLI_OK ? take_overrides(runtime, &given->overrides, out) : code;
 }

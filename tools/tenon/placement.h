@@ -24,7 +24,7 @@ typedef struct cli_placement {
                              "over several GPUs: none, layer, row or tensor (default: as is "      \
                              "fastest) (-sm)"),                                                    \
         CLI_PLACEMENT_OPTION(type, field.tensor_split, "tensor-split", CLI_TEXT, "X,...",          \
-                             "the part of each GPU, such as 3,1 (default: by memory) (-ts)"), \
+                             "the part of each GPU, such as 3,1 (default: by memory) (-ts)"),      \
         CLI_PLACEMENT_OPTION(type, field.main_device, "main-device", CLI_TEXT, "NAME",             \
                              "GPU of split mode none, and of what row and tensor do not divide "   \
                              "(-mg)"),                                                             \
@@ -55,5 +55,6 @@ const char *cli_placement_option(const cli_placement *given);
 // Words that people know of other programs, "-ngl", become the long options that they are short
 // for.
 void cli_expand_short_words(const cli_command *command, int argc, char **argv);
+const char *cli_short_word(const char *word);   // what such a word was before; NULL: it is none
 
 #endif

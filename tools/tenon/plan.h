@@ -62,6 +62,12 @@ typedef struct plan_report {
 // Bytes of the device's memory: arena, states, copied weights.
 uint64_t plan_needed(const tn_device_memory *device);
 
+// plan_report.c: fills a report that has its model and is zero else. CLI_OK, or the exit code after
+// a line; plan_drop_report in any case.
+int plan_make_report(plan_report *report, const cli_loaded *loaded);
+void plan_drop_report(plan_report *report);
+
+void plan_print_text(const plan_report *report);
 int plan_print_json(const plan_report *report);
 
 // plan_schedule.c: fills schedules and what costs are reckoned with. CLI_OK, or the exit code after

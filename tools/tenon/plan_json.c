@@ -1,6 +1,7 @@
 // plan_json.c: what `tenon plan MODEL --json` prints.
 #include <stdio.h>
 
+#include "json.h"
 #include "plan.h"
 
 static json_t *integer(uint64_t value)
@@ -82,11 +83,7 @@ int plan_print_json(const plan_report *r)
         "architecture", r->info.architecture, "context_tokens", (int)r->info.context_tokens,
         "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads", (int)r->threads, "checked",
         r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r), "links", plan_links(r));
-    bool is_whole = root && plan_add_schedule(root, r, r->graph_count - 1);
-    int failed = !is_whole || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
-    json_decref(root);
-    putchar('\n');
-    return failed && !ferror(stdout)
-               ? cli_fail(CLI_MEMORY, "not enough memory for the report of the plan")
-               : CLI_OK;
+    if (root)
+        (void)plan_add_schedule(root, r, r->graph_count - 1);   // cli_json_print finds what lacks
+    return cli_json_print(root, "the report of the plan");
 }

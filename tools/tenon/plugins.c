@@ -1,9 +1,9 @@
 // plugins.c: tenon plugins
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
+#include "json.h"
 
 typedef struct plugins_options {
     cli_common common;
@@ -72,7 +72,7 @@ static json_t *json_of_places(const tn_runtime *runtime)
 
 static int print_all(const tn_runtime *runtime, const plugins_options *given)
 {
-    json_t *list = json_array();
+    json_t *list = given->json ? json_array() : NULL;
     bool is_any_loaded = false;
     for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
         tn_plugin_info info = { .size = sizeof info };
@@ -87,14 +87,12 @@ static int print_all(const tn_runtime *runtime, const plugins_options *given)
         print_places(runtime);
     else if (!given->why && !is_any_loaded)
         cli_note("no plugin is loaded: tenon plugins --why tells where it looked");
+    if (!given->json)
+        return CLI_OK;
     json_t *root = json_pack("{si so}", "schema_version", 1, "plugins", list);
     if (given->why)
         json_object_set_new(root, "places", json_of_places(runtime));
-    int failed = given->json && json_dumpf(root, stdout, JSON_COMPACT) != 0;
-    if (given->json)
-        putchar('\n');
-    json_decref(root);
-    return failed ? cli_fail(CLI_FAILED, "the list of plugins cannot be printed") : CLI_OK;
+    return cli_json_print(root, "the list of plugins");
 }
 
 static int run(int argc, char **argv)

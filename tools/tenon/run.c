@@ -9,11 +9,7 @@
 
 #include "run.h"
 
-enum {
-    TOP_LOGITS = 10,
-    DEFAULT_NEW_TOKENS = 128,
-    PIECE_TOKENS = 512   // of the prompt between two looks at whether somebody interrupts
-};
+enum { DEFAULT_NEW_TOKENS = 128 };
 
 static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
@@ -54,6 +50,8 @@ static const cli_option options[] = {
       "print the plan on stderr: segments, copies, memory" },
     { "json", 0, CLI_FLAG, NULL, offsetof(run_options, json), 0, 0,
       "print one JSON object at the end, no stream" },
+    { "quiet", 'q', CLI_FLAG, NULL, offsetof(run_options, quiet), 0, 0,
+      "no progress of a long prompt, no seed: warnings and errors alone" },
 };
 
 static void write_text(void *context, const char *text, size_t bytes)
@@ -72,9 +70,7 @@ static int take_prompt(run_state *state, const char *prompt)
     int code = CLI_OK;
     if (given->tokens)
         return cli_parse_numbers("tokens", "token ids", given->tokens, 0, INT32_MAX, &state->prompt,
-                                 &state->prompt_count)
-                   ? CLI_OK
-                   : CLI_USAGE;
+                                 &state->prompt_count);
     if (cli_is_stdin(prompt))
         prompt = NULL;
     if (!prompt && isatty(STDIN_FILENO))
@@ -155,7 +151,7 @@ static int make_sampler(run_state *state)
     state->seed = how.seed;
     how.biases = state->biases;
     how.bias_count = given->biases.count;
-    if (is_random)
+    if (is_random && !given->quiet)
         cli_note("seed %llu", (unsigned long long)how.seed);
     tn_status status = tlm_sampler_create((int32_t)info.vocabulary, &how, NULL, &state->sampler,
                                           &err);
@@ -199,128 +195,7 @@ static int prepare(run_state *state, const char *model, const char *prompt)
     return code;
 }
 
-// ---------------------------------------------------------------------------------------- generate
-
-// The highest logits, best first, the lower id first of equals.
-static void keep_top(run_state *state, const float *logits, uint32_t vocabulary)
-{
-    for (uint32_t id = 0; id < vocabulary; id++) {
-        uint32_t at = state->top_count;
-        while (at > 0 && logits[id] > state->top_logits[at - 1])
-            at--;
-        if (at == TOP_LOGITS)
-            continue;
-        if (state->top_count < TOP_LOGITS)
-            state->top_count++;
-        for (uint32_t i = state->top_count - 1; i > at; i--) {
-            state->top_ids[i] = state->top_ids[i - 1];
-            state->top_logits[i] = state->top_logits[i - 1];
-        }
-        state->top_ids[at] = (int32_t)id;
-        state->top_logits[at] = logits[id];
-    }
-}
-
-static void add_text(run_state *state, const char *text, size_t bytes)
-{
-    if (!state->given->json) {
-        fwrite(text, 1, bytes, stdout);
-        fflush(stdout);
-        return;
-    }
-    memcpy(state->text + state->text_bytes, text,
-           bytes);   // room for the longest token, that many times
-    state->text_bytes += bytes;
-}
-
-static size_t longest_token(const run_state *state)
-{
-    size_t longest = 3, bytes;   // U+FFFD
-    for (int32_t id = 0; id < tlm_token_count(state->loaded.tokenizer); id++) {
-        tlm_token_text(state->loaded.tokenizer, id, &bytes);
-        longest = bytes > longest ? bytes : longest;
-    }
-    return longest;
-}
-
-// The prompt through the model. CLI_INTERRUPTED where somebody interrupts.
-static int prefill(run_state *state, const float **out_logits)
-{
-    for (uint32_t at = state->reused_count; at < state->prompt_count;) {
-        uint32_t left = state->prompt_count - at, size = left < PIECE_TOKENS ? left : PIECE_TOKENS;
-        if (cli_is_interrupted())
-            return CLI_INTERRUPTED;
-        int code = cli_eval(&state->loaded, state->prompt + at, size, out_logits);
-        if (code != CLI_OK)
-            return code;
-        at += size;
-    }
-    return CLI_OK;
-}
-
-static int generate(run_state *state)
-{
-    const run_options *given = state->given;
-    tn_error err = { 0 };
-    tlm_context_info info = { .size = sizeof info };
-    tlm_context_describe(state->loaded.context, &info);
-    uint32_t room = info.context_tokens - state->prompt_count +
-                    1;   // the last token made needs no place
-    uint32_t most = given->max_tokens < room ? (uint32_t)given->max_tokens : room;
-    state->tokens = calloc((size_t)most + 1, sizeof *state->tokens);
-    state->text = given->json ? calloc((size_t)most + 1, 3 * longest_token(state)) : NULL;
-    if (!state->tokens || (given->json && !state->text))
-        return cli_fail(CLI_MEMORY, "not enough memory for %u new tokens", most);
-
-    const float *logits;
-    double begin = cli_now_ms();
-    int code = prefill(state, &logits);
-    if (code == CLI_INTERRUPTED)
-        state->finish_reason = "interrupted";
-    if (code != CLI_OK)
-        return code;
-    state->prefill_ms = cli_now_ms() - begin;
-    run_cache_save(state);
-    keep_top(state, logits, info.vocabulary);
-    begin = cli_now_ms();
-    const char *text;
-    size_t bytes;
-    while (state->token_count < most && !cli_is_interrupted()) {
-        int32_t id;
-        if (tlm_sample(state->sampler, logits, info.vocabulary, &id, &err) != TN_OK)
-            return cli_fail_status(&err);
-        if (!given->ignore_eos && tlm_is_stop(state->loaded.tokenizer, id)) {
-            state->finish_reason = "stop";
-            break;
-        }
-        state->tokens[state->token_count++] = id;
-        text = tlm_stream_push(state->stream, id, &bytes);
-        add_text(state, text, bytes);
-        if (ferror(stdout))
-            return cli_end_output();
-        if (state->token_count == most)
-            break;
-        code = cli_eval(&state->loaded, &id, 1, &logits);
-        if (code != CLI_OK)
-            return code;
-        state->decoded_count++;
-    }
-    state->decode_ms = cli_now_ms() - begin;
-    text = tlm_stream_finish(state->stream, &bytes);
-    add_text(state, text, bytes);
-    if (!given->json)
-        putchar('\n');
-    bool is_full = state->token_count == room && most < given->max_tokens;
-    if (!state->finish_reason)
-        state->finish_reason = cli_is_interrupted() ? "interrupted"
-                               : is_full            ? "context"
-                                                    : "length";
-    if (is_full)
-        cli_note("the context of %u token%s is full%s", info.context_tokens,
-                 cli_plural(info.context_tokens),
-                 info.context_tokens < info.model_context_tokens ? ": --ctx takes more" : "");
-    return cli_is_interrupted() ? CLI_INTERRUPTED : CLI_OK;
-}
+// ----------------------------------------------------------------------------------------- command
 
 static void release(run_state *state)
 {
@@ -354,8 +229,8 @@ static int run(int argc, char **argv)
     cli_catch_interrupt();
     code = prepare(&state, argv[1], count == 2 ? argv[2] : NULL);
     if (code == CLI_OK)
-        code = generate(&state);
-    if (given.json && (code == CLI_OK || code == CLI_INTERRUPTED)) {
+        code = run_generate(&state);
+    if (given.json && state.finish_reason) {
         int printed = run_print_json(&state);
         code = printed == CLI_OK ? code : printed;
     }

@@ -1,4 +1,4 @@
-// run.h: shared by run.c, run_bias.c, run_cache.c and run_json.c.
+// run.h: shared by run.c and its parts, run_*.c.
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -10,7 +10,7 @@ typedef struct run_options {
     int64_t max_tokens, top_k, seed;   // seed -1 = random
     double temperature, top_p, min_p, repetition, frequency, presence;
     cli_list biases;   // "ID=VALUE"
-    bool greedy, ignore_eos, no_special, explain, json, raw;
+    bool greedy, ignore_eos, no_special, explain, json, raw, quiet;
 } run_options;
 
 typedef struct run_state {
@@ -22,6 +22,7 @@ typedef struct run_state {
     int32_t *prompt;
     uint32_t prompt_count;
     uint32_t reused_count;   // of these, from the prompt cache
+    uint32_t read_count;     // of the others, through the model
     bool is_cached;          // the prompt cache holds all of it
     int cache_code;          // exit code of a cache that could not be written; else CLI_OK
     int32_t *tokens;         // made, without the stop id
@@ -33,7 +34,10 @@ typedef struct run_state {
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;
     uint64_t seed;
-    const char *finish_reason;   // "stop", "length", "context" or "interrupted"
+    const char *finish_reason;   // "stop", "length", "context", "interrupted" or "error"; NULL
+                                 // before the prompt
+    const char *error;           // the line of that error
+    int exit_code;               // with it
 } run_state;
 
 // The biases of --logit-bias; the ids are checked by the sampler. CLI_OK, or the exit code after a
@@ -45,6 +49,10 @@ int run_take_biases(const cli_list *texts, tlm_logit_bias **out_biases);
 int run_cache_load(run_state *state);
 // Writes the prompt that the context now holds, where the file does not have it already.
 void run_cache_save(run_state *state);
+
+// The prompt and the new tokens. finish_reason and what there is are set whatever happens, but
+// where there is no memory for them. The exit code, after a line where it is an error.
+int run_generate(run_state *state);
 
 int run_print_json(const run_state *state);
 

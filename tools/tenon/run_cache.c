@@ -54,7 +54,8 @@ int run_cache_load(run_state *state)
     uint32_t common = common_ids(state);
     state->is_cached = common == state->prompt_count;
     state->reused_count = state->is_cached ? common - 1 : common;
-    cli_note("prompt cache: %u of %u tokens", state->reused_count, state->prompt_count);
+    if (!state->given->quiet)
+        cli_note("prompt cache: %u of %u tokens", state->reused_count, state->prompt_count);
     return tlm_context_rewind(context, state->reused_count, &err) == TN_OK ? CLI_OK
                                                                            : cli_fail_status(&err);
 }

@@ -1,8 +1,9 @@
 // run_json.c: what `tenon run --json` prints.
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "events.h"
+#include "json.h"
 #include "run.h"
 
 static json_t *ids_of(const int32_t *ids, uint32_t count)
@@ -41,38 +42,16 @@ static double per_second(uint32_t count, double ms)
     return ms > 0 ? count / ms * 1e3 : 0;
 }
 
-static void add_event(void *context, const tn_session_event *event)
-{
-    static const char *const kinds[] = { [TN_EVENT_TRIED_AGAIN] = "tried_again",
-                                         [TN_EVENT_LEFT_OUT] = "left_out",
-                                         [TN_EVENT_REPEATED] = "repeated",
-                                         [TN_EVENT_STOPPED] = "stopped" };
-    json_array_append_new(context,
-                          json_pack("{ss sI ss? ss ss sI}", "kind", kinds[event->kind], "run",
-                                    (json_int_t)event->run, "device", event->device, "status",
-                                    tn_status_name(event->status), "text", event->text,
-                                    "repeated_runs", (json_int_t)event->repeated_runs));
-}
-
-static json_t *events(const run_state *state)
-{
-    json_t *list = json_array();
-    tn_error err;
-    tn_status status = tn_session_events(tlm_context_session(state->loaded.context),
-                                         &(tn_session_event_sink){ list, add_event }, &err);
-    return status == TN_OK ? list : NULL;
-}
-
 int run_print_json(const run_state *state)
 {
     uint64_t planned, mapped;
     tlm_context_info info = { .size = sizeof info };
     tlm_context_describe(state->loaded.context, &info);
     cli_memory(&state->loaded, &planned, &mapped);
-    json_t *timing = json_pack(
-        "{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
-        per_second(state->prompt_count - state->reused_count, state->prefill_ms),
-        "decode_tokens_per_s", per_second(state->decoded_count, state->decode_ms));
+    json_t *timing = json_pack("{sf sf sf}", "load_ms", state->load_ms, "prefill_tokens_per_s",
+                               per_second(state->read_count, state->prefill_ms),
+                               "decode_tokens_per_s",
+                               per_second(state->decoded_count, state->decode_ms));
     json_t *bytes = json_pack("{sI sI sI}", "planned_bytes", (json_int_t)planned, "mapped_bytes",
                               (json_int_t)mapped, "rss_anon_bytes", resident_anonymous_bytes());
     json_t *root = json_pack(
@@ -82,9 +61,10 @@ int run_print_json(const run_state *state)
         "reused_tokens", (int)state->reused_count, "tokens",
         ids_of(state->tokens, state->token_count), "text", state->text, (int)state->text_bytes,
         "finish_reason", state->finish_reason, "top_logits", top_logits(state), "timing", timing,
-        "memory", bytes, "events", events(state));
-    int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
-    json_decref(root);
-    putchar('\n');
-    return failed ? cli_fail(CLI_FAILED, "the result cannot be printed") : CLI_OK;
+        "memory", bytes, "events", cli_events(tlm_context_session(state->loaded.context), 0));
+    if (root && state->error)
+        json_object_set_new(
+            root, "error",
+            json_pack("{si ss}", "exit_code", state->exit_code, "text", state->error));
+    return cli_json_print(root, "the result");
 }

@@ -1,6 +1,7 @@
 // start.c: runtime, devices, model and standard input, as the subcommands ask for them.
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ int cli_start(const cli_common *common, tn_runtime **out_runtime)
     return tn_runtime_create(&options, out_runtime, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
-static int fail_device(const tn_runtime *runtime, const char *name)
+static int fail_device(const tn_runtime *runtime, const char *option, const char *name)
 {
     char known[512] = "";
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
@@ -51,14 +52,15 @@ static int fail_device(const tn_runtime *runtime, const char *name)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", info.name);
     }
-    return cli_fail(CLI_NO_DEVICE, "there is no device '%s'; there are: %s", name,
+    return cli_fail(CLI_NO_DEVICE, "%s: there is no device '%s'; there are: %s", option, name,
                     *known ? known : "none, see tenon plugins --why");
 }
 
-int cli_find_device(tn_runtime *runtime, const char *name, tn_device **out_device)
+int cli_find_device(tn_runtime *runtime, const char *option, const char *name,
+                    tn_device **out_device)
 {
     *out_device = tn_runtime_find_device(runtime, name);
-    return *out_device ? CLI_OK : fail_device(runtime, name);
+    return *out_device ? CLI_OK : fail_device(runtime, option, name);
 }
 
 int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_devices,
@@ -77,7 +79,7 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
                                : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
     uint32_t count = 0;
     for (char *rest = copy, *name; code == CLI_OK && (name = strsep(&rest, ","));) {
-        code = cli_find_device(runtime, name, &devices[count++]);
+        code = cli_find_device(runtime, cli_typed("device"), name, &devices[count++]);
     }
     free(copy);
     if (code != CLI_OK) {
@@ -94,11 +96,12 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
 static bool find_embedded(const char *name, char *path, size_t room)
 {
     Dl_info info;
-    if (strchr(name, '/') || !dladdr((void *)(uintptr_t)tn_version, &info) || !info.dli_fname)
+    char library[PATH_MAX];
+    if (strchr(name, '/') || !dladdr((void *)(uintptr_t)tn_version, &info) || !info.dli_fname ||
+        !realpath(info.dli_fname, library))
         return false;
-    char *library = realpath(info.dli_fname, NULL);
     bool is_found = false;
-    for (int up = 0; up < 3 && library && !is_found; up++) {
+    for (int up = 0; up < 3 && !is_found; up++) {
         char *slash = strrchr(library, '/');
         if (!slash)
             break;
@@ -106,7 +109,6 @@ static bool find_embedded(const char *name, char *path, size_t room)
         int n = snprintf(path, room, "%s/share/tenon/models/%s.gguf", library, name);
         is_found = n > 0 && (size_t)n < room && access(path, R_OK) == 0;
     }
-    free(library);
     return is_found;
 }
 
@@ -209,7 +211,7 @@ int cli_read_file(const char *path, char **out_text, size_t *out_bytes)
         return cli_fail(CLI_USAGE, "FILE is an empty word");
     FILE *file = fopen(path, "rbe");
     if (!file)
-        return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
+        return cli_fail(errno == ENOMEM ? CLI_MEMORY : CLI_FILE, "%s: %s", path, strerror(errno));
     struct stat about;
     bool has_end = fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode);
     int code = read_all(file, path, has_end ? SIZE_MAX : CLI_MOST_STREAM_BYTES, out_text,

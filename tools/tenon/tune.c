@@ -1,12 +1,12 @@
 // tune.c: tenon tune
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tenon/tune.h>
 
 #include "cli.h"
+#include "json.h"
 
 enum { LEAST_DIM = 256, MOST_DIM = 1 << 16 };
 
@@ -111,19 +111,37 @@ static const char *side(const collected *c, uint32_t device)
     return device == TN_TUNE_HOST ? "host" : device_at(c, device)->name;
 }
 
-static void print_device(const collected *c, uint32_t index)
+static uint32_t products_of_device(const collected *c, uint32_t device)
 {
-    const tn_tuned_device *device = device_at(c, index);
-    printf("%s: its claims count %.3f times, a submit takes %.3f us\n", device->name,
-           device->claim_factor, device->submit_ns / 1e3);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->products.count; i++)
+        count += product_at(c, i)->device == device;
+    return count;
+}
+
+static void print_products(const collected *c, uint32_t device)
+{
     puts("  weights  columns          time       claimed       GFLOPS      GB/s");
     for (uint32_t i = 0; i < c->products.count; i++) {
         const tn_tuned_product *p = product_at(c, i);
-        if (p->device == index)
+        if (p->device == device)
             printf("  %-7s  %7" PRIu32 "  %9.3f us  %9.3f us  %11.1f  %8.1f\n",
                    tn_dtype_name(p->dtype), p->columns, p->ns / 1e3, p->claimed_ns / 1e3,
                    p->flops_per_s / 1e9, p->bytes_per_s / 1e9);
     }
+}
+
+static void print_device(const collected *c, uint32_t index)
+{
+    const tn_tuned_device *device = device_at(c, index);
+    bool has_products = products_of_device(c, index) > 0;
+    if (has_products)
+        printf("%s: its claims count %.3f times", device->name, device->claim_factor);
+    else
+        printf("%s: no product could be measured, its claims count as it says", device->name);
+    printf(", a submit takes %.3f us\n", device->submit_ns / 1e3);
+    if (has_products)
+        print_products(c, index);
     printf(*device->kept_at ? "  kept at %s\n\n" : "  not kept%s\n\n", device->kept_at);
 }
 
@@ -178,12 +196,7 @@ static int print_json(const collected *c)
                                                "told_bytes_per_s", link->told_bytes_per_s));
     }
     json_t *root = json_pack("{si so so}", "schema_version", 1, "devices", devices, "links", links);
-    int failed = !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
-    json_decref(root);
-    putchar('\n');
-    return failed && !ferror(stdout)
-               ? cli_fail(CLI_MEMORY, "not enough memory for the figures of the devices")
-               : CLI_OK;
+    return cli_json_print(root, "the figures of the devices");
 }
 
 // ---------------------------------------------------------------------------------------- command
@@ -211,6 +224,10 @@ static int tune(const tune_options *given, tn_runtime *runtime)
         code = print_json(&c);
     else if (code == CLI_OK)
         print_text(&c);
+    if (code == CLI_OK && c.products.count == 0 && c.links.count == 0)
+        code = cli_fail(CLI_NO_DEVICE,
+                        "nothing could be measured, and nothing is kept: no device takes a product "
+                        "of --size, or has room for it, or for a copy");
     free(devices);
     drop(&c);
     return code;

@@ -35,9 +35,9 @@ enum {
     TN_LAYERS_ALL = 2,
 };
 
-// A value by its exact name, of any graph of the session: the nodes that make it, read it or touch
-// bytes of it run on the device. Of a weight: the nodes that read it. Of two pins of one name the
-// first counts.
+// A value by its exact name, or an output by its own, of any graph of the session: the nodes that
+// make it, read it or touch bytes of it run on the device. Of a weight: the nodes that read it. Of
+// two pins of one name the first counts.
 typedef struct tn_pin {
     const char *value;
     tn_device *device;

@@ -106,9 +106,9 @@ TN_NODISCARD TN_API tn_status tn_session_copies(const tn_session *session, uint3
 
 // Says in words what the schedule of a graph has to do with a name: that of a node (who claimed it
 // and at what cost, who refused and why, where its operands come from, what it would cost
-// elsewhere, which claim won), a value, an op ("rope") or a device of the session ("cpu0"). What
-// has the name in several ways is told in each. Errors: TN_E_NOT_FOUND nothing has it, with the
-// nearest names; TN_E_ARG; TN_E_HOST_MEMORY. Since 0.1
+// elsewhere, which claim won), a value, an output, an op ("rope") or a device of the session
+// ("cpu0"). What has the name in several ways is told in each. Errors: TN_E_NOT_FOUND nothing has
+// it, with the nearest names; TN_E_ARG; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_explain_name(const tn_session *session, uint32_t graph,
                                                       const char *name, const tn_sink *sink,
                                                       tn_error *err);

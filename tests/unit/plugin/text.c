@@ -77,6 +77,27 @@ static void an_error_of_a_plugin_has_its_name_in_front(void **state)
     }
 }
 
+static void a_call_that_the_plugin_tells_too_is_told_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *who, *text, *says;
+    } errors[] = {
+        { "gpu0: open", "open: no power", "gpu0: open: no power" },
+        { "gpu0: open", "opened before", "gpu0: open: opened before" },
+        { "gpu0: open", "gpu0: no power", "gpu0: open: gpu0: no power" },
+        { "device_count", "device_count: no driver", "device_count: no driver" },
+        { "device_count", "no driver", "device_count: no driver" },
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        tn_error err;
+        tnp_error said = tni_plugin_error();
+        memcpy(said.text, errors[i].text, strlen(errors[i].text) + 1);
+        assert_int_equal(tni_fail_plugin(&err, TNP_E_IO, errors[i].who, &said), TN_E_IO);
+        assert_string_equal(err.text, errors[i].says);
+    }
+}
+
 static void an_error_text_without_an_end_is_cut(void **state)
 {
     (void)state;
@@ -94,6 +115,7 @@ int main(void)
         cmocka_unit_test(foreign_text_becomes_a_line_that_is_safe_to_show),
         cmocka_unit_test(names_that_people_type_have_few_characters),
         cmocka_unit_test(an_error_of_a_plugin_has_its_name_in_front),
+        cmocka_unit_test(a_call_that_the_plugin_tells_too_is_told_once),
         cmocka_unit_test(an_error_text_without_an_end_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,6 +271,22 @@ static void a_wish_gives_way_and_an_order_does_not(void **state)
     }
 }
 
+// What an output is called is a name for a pin too.
+static void an_output_is_pinned_by_its_name(void **state)
+{
+    (void)state;
+    tn_value y = rig_op(&r, TNP_OP_NEG, rig_input(&r, "x")), z = rig_op(&r, TNP_OP_ABS, y);
+    tn_graph_output(r.graph, "result", z);
+    rig_finish(&r, y);
+    tn_placement asked = { .size = sizeof asked,
+                           .pins = &(tn_pin){ "result", r.list[2] },
+                           .pin_count = 1 };
+    assert_int_equal(place(&asked, &r.arena), TN_OK);
+    assert_int_equal(rig_place(&r, z), 2);
+    assert_int_equal(r.schedule.why[rig_node(&r, z)], TNI_WHY_PINNED);
+    assert_int_equal(r.schedule.why[rig_node(&r, y)], TNI_WHY_COST);
+}
+
 // A composite that the device refuses is said in simpler ops there before it goes elsewhere.
 static void a_refused_composite_is_decomposed_where_it_is_wished(void **state)
 {
@@ -602,6 +618,7 @@ int main(void)
         IN_RIG(modes_say_where_layers_go),
         IN_RIG(parts_go_to_the_devices_of_the_split_in_their_order),
         IN_RIG(a_wish_gives_way_and_an_order_does_not),
+        IN_RIG(an_output_is_pinned_by_its_name),
         IN_RIG(a_refused_composite_is_decomposed_where_it_is_wished),
         IN_RIG(states_go_to_the_device_of_states),
         IN_RIG(what_cannot_be_is_one_clear_line),

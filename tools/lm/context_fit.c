@@ -1,0 +1,59 @@
+// context_fit.c: how long a context may be, where the one that is asked does not fit the devices.
+#include "context.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+
+// Whether a context of so many tokens would fit.
+static bool would_fit(const tlm_context *c, tn_runtime *runtime, const tn_session_options *options,
+                      uint32_t tokens)
+{
+    tlm_context shorter = *c;
+    const tn_graph *graphs[MOST_VARIANTS];
+    shorter.variant_count = 0;
+    shorter.capacity = tokens;
+    shorter.batch_limit = c->batch_limit < tokens ? c->batch_limit : tokens;
+    tn_status status = tlm_context_build(&shorter, NULL);
+    if (status == TN_OK)
+        status = tn_session_fits(runtime, graphs, tlm_context_graphs(&shorter, graphs), options,
+                                 NULL);
+    tlm_context_drop_graphs(&shorter);
+    return status == TN_OK;
+}
+
+// The longest context that fits, by trying: in steps of COARSE_TOKENS, below that to the token; 0 =
+// none.
+static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
+                                  const tn_session_options *options)
+{
+    enum { COARSE_TOKENS = 64 };
+    uint32_t step = c->capacity > COARSE_TOKENS ? COARSE_TOKENS : 1;
+    for (;; step = 1) {
+        uint32_t fits = 0, high = step == 1 && c->capacity > COARSE_TOKENS
+                                      ? COARSE_TOKENS
+                                      : (c->capacity + step - 1) / step;
+        while (high - fits > 1) {   // `high` steps do not fit
+            uint32_t middle = fits + (high - fits) / 2;
+            if (would_fit(c, runtime, options, middle * step))
+                fits = middle;
+            else
+                high = middle;
+        }
+        if (fits || step == 1)
+            return fits * step;
+    }
+}
+
+tn_status tlm_context_say_what_fits(const tlm_context *c, tn_runtime *runtime,
+                                    const tn_session_options *options, tn_error *err)
+{
+    uint32_t tokens = longest_that_fits(c, runtime, options);
+    tn_error full = *err;
+    return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
+                             full.text, tokens, tokens == 1 ? "" : "s")
+                  : tlm_fail(err, full.status,
+                             "%s; no context would fit, not even of one token: smaller types need "
+                             "less",
+                             full.text);
+}
