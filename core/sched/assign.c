@@ -11,7 +11,8 @@
 #include "sched/sched_internal.h"
 
 typedef struct assigning {
-    const tni_assign_request *request;
+    const tni_assign_request *assigned;
+    const tni_schedule_request *request;   // of which it is
     const tn_graph *graph;
     const tni_answers *answers;
     tni_arena *arena;
@@ -35,7 +36,7 @@ static bool take_tables(assigning *a)
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
     return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
            tni_find_kept(a->graph, a->arena, &a->kept) &&
-           tni_find_takers(a->graph, a->answers, a->request->places, a->arena, &a->takers);
+           tni_find_takers(a->graph, a->answers, tni_places_of(a->request), a->arena, &a->takers);
 }
 
 static void list_claims(assigning *a)
@@ -54,13 +55,13 @@ static tni_ruling ruling_of(const assigning *a)
 {
     return (tni_ruling){ .graph = a->graph,
                          .device_count = a->request->device_count,
-                         .places = a->request->places,
+                         .places = tni_places_of(a->request),
                          .answers = a->answers,
                          .takers = &a->takers,
                          .kept = &a->kept,
                          .rules = a->request->rules,
-                         .is_decomposed = a->request->is_decomposed,
-                         .keeping = a->request->keeping };
+                         .is_decomposed = a->assigned->is_decomposed,
+                         .keeping = &a->request->keeping };
 }
 
 // Storages that the caller pins, states, what is written through, and what is asked of nodes.
@@ -68,7 +69,8 @@ static bool find_places(assigning *a, uint8_t *why)
 {
     const uint64_t *may_be = a->request->storage_places;
     tni_ruling ruling = ruling_of(a);
-    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->pinned_count : 0, a->may_hold);
+    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->graph->storage_count : 0,
+                   a->may_hold);
     return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, why);
 }
 
@@ -166,7 +168,7 @@ static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, 
                     " bytes, and a buffer there has at most %" PRIu64,
                     a->graph->nodes[n].name, a->request->devices[place]->name,
                     storage_name(a, storage), a->graph->storages[storage].bytes,
-                    a->request->keeping->largest[place]);
+                    a->request->keeping.largest[place]);
 }
 
 static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
@@ -213,16 +215,19 @@ static tn_status fail_full(const assigning *a, const tni_solution *solution, tn_
                     a->request->limits[place], solution->lacking_bytes);
 }
 
-tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
+tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
                      uint8_t *why, tni_solution *out, tn_error *err)
 {
-    assigning a = {
-        .request = request, .graph = request->graph, .answers = request->answers, .arena = arena
-    };
+    const tni_schedule_request *request = assigned->of;
+    assigning a = { .assigned = assigned,
+                    .request = request,
+                    .graph = assigned->graph,
+                    .answers = assigned->answers,
+                    .arena = arena };
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
-    tni_items_request items = { a.graph, a.answers, request->keeping };
+    tni_items_request items = { a.graph, a.answers, &request->keeping };
     if (!find_places(&a, why) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);
@@ -235,7 +240,7 @@ tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32
     a.problem.group_bytes = a.group_bytes;
     a.problem.first_before = a.graph->order.first;
     a.problem.before = a.graph->order.before;
-    a.problem.links = request->links;
+    a.problem.links = assigned->links;
     a.problem.limits = request->limits;
     a.problem.fixed_bytes = request->arena_bytes;
     if (!tni_solve(&a.problem, arena, chosen, out))

@@ -1,4 +1,4 @@
-// cost.c: links between places, and what claims are worth.
+// cost.c: links between places, what submits cost, and what claims are worth.
 //
 // Where the numbers of a link come from, the first that is known:
 //   1. between two devices of one instance that copy directly: what was measured, or link(from, to)
@@ -11,6 +11,9 @@
 
 // 8 GB/s and 10 us, a slow PCI Express slot.
 static const double default_latency_ns = 10e3, default_ns_per_byte = 1.0 / 8;
+
+// Of a GPU behind a driver: to begin, and to be waited for.
+static const double default_submit_ns = 25e3;
 
 double tni_transfer_cost_ns(uint64_t bytes)
 {
@@ -25,7 +28,8 @@ bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out)
     out->ns_per_byte = tni_arena_take_array(arena, pairs, sizeof *out->ns_per_byte);
     out->known_by = tni_arena_take_array(arena, pairs, sizeof *out->known_by);
     out->flags = tni_arena_take_array(arena, pairs, sizeof *out->flags);
-    if (!out->latency_ns || !out->ns_per_byte || !out->known_by || !out->flags)
+    out->submit_ns = tni_arena_take_array(arena, place_count, sizeof *out->submit_ns);
+    if (!out->latency_ns || !out->ns_per_byte || !out->known_by || !out->flags || !out->submit_ns)
         return false;
     for (size_t i = 0; i < pairs; i++) {
         out->latency_ns[i] = default_latency_ns;
@@ -85,6 +89,9 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
 {
     if (!tni_links_default(device_count, arena, out))
         return false;
+    for (uint32_t place = 0; place < device_count; place++)
+        if (devices[place]->measured.is_there)
+            out->submit_ns[place] = (double)devices[place]->measured.submit_ns;
     for (uint32_t from = 0; from < device_count; from++)
         for (uint32_t to = 0; to < device_count; to++) {
             size_t i = (size_t)from * device_count + to;
@@ -92,6 +99,11 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
                 find_link(devices[from], devices[to], out, i);
         }
     return true;
+}
+
+double tni_links_submit_ns(const tni_links *links, uint32_t place)
+{
+    return links->submit_ns[place] > 0 ? links->submit_ns[place] : default_submit_ns;
 }
 
 double tni_claim_factor(const tn_device *device)

@@ -10,13 +10,12 @@
 // What needs nothing of others comes first, then what needs what was made first, and so on: the
 // level of a unit is the latest segment that it waits for, by itself or by what it reads. Of one
 // level, what leads to something for others comes before the rest. Values that one segment makes
-// come together. A part of less than WORTH_NS is not worth a submit of its own.
+// come together. A part of less work than a submit costs on its place (cost.h) is not worth one of
+// its own.
 #include <string.h>
 
 #include "base/error.h"
 #include "sched/sched_internal.h"
-
-static const double WORTH_NS = 25e3;
 
 typedef struct dividing {
     tni_schedule *schedule;
@@ -29,6 +28,7 @@ typedef struct dividing {
     const tni_claim **sorted;   // units of a segment, by level
     tni_segment *segments;      // divided
     uint32_t count;
+    double worth_ns;   // of the place at hand: a submit
 } dividing;
 
 static bool makes_for_others(const dividing *d, uint32_t unit)
@@ -47,7 +47,7 @@ static bool makes_for_others(const dividing *d, uint32_t unit)
 static double cost_until_next(const dividing *d, uint32_t unit, uint32_t end)
 {
     double cost = 0;
-    for (uint32_t u = unit + 1; u < end && cost < WORTH_NS; u++) {
+    for (uint32_t u = unit + 1; u < end && cost < d->worth_ns; u++) {
         cost += d->schedule->units[u]->cost_ns;
         if (makes_for_others(d, u))
             break;
@@ -180,12 +180,13 @@ static void divide(dividing *d, const tni_segment *whole)
     uint32_t end = whole->first_unit + whole->unit_count, level = 0;
     double part_ns = 0, rest_ns = 0;
     bool is_due = false;
+    d->worth_ns = tni_links_submit_ns(s->links, whole->place);
     find_levels(d, whole);
     for (uint32_t u = whole->first_unit; u < end; u++)
         rest_ns += s->units[u]->cost_ns;
     begin_segment(d, whole->place, whole->first_unit);
     for (uint32_t u = whole->first_unit; u < end; u++) {
-        if (is_due || (d->unit_levels[u] > level && part_ns >= WORTH_NS)) {
+        if (is_due || (d->unit_levels[u] > level && part_ns >= d->worth_ns)) {
             begin_segment(d, whole->place, u);
             part_ns = 0;
         }
@@ -193,8 +194,8 @@ static void divide(dividing *d, const tni_segment *whole)
         take_unit(d, s->units[u]);
         part_ns += s->units[u]->cost_ns;
         rest_ns -= s->units[u]->cost_ns;
-        is_due = rest_ns >= WORTH_NS && makes_for_others(d, u) &&
-                 (part_ns >= WORTH_NS || cost_until_next(d, u, end) >= WORTH_NS);
+        is_due = rest_ns >= d->worth_ns && makes_for_others(d, u) &&
+                 (part_ns >= d->worth_ns || cost_until_next(d, u, end) >= d->worth_ns);
     }
 }
 

@@ -39,8 +39,8 @@ static void find_singles(greedy *g)
     }
 }
 
-// Whether the claim can be chosen now, and what that adds: its cost, what must be moved to it, less
-// the single claims.
+// Whether the claim can be chosen now, and what that adds: its cost, what must be copied to it,
+// less the single claims.
 static bool weigh(const greedy *g, const tni_problem_claim *claim, double *out_ns)
 {
     const tni_problem *problem = g->problem;

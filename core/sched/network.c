@@ -9,22 +9,21 @@ static bool is_usable(const tni_elimination *how, uint32_t claim)
     return !how->is_out || !how->is_out[claim];
 }
 
-// Places where the node can be.
-static uint64_t places_of(const tni_problem_index *index, const tni_elimination *how, uint32_t node)
+static void find_places(tni_network *network, const tni_elimination *how)
 {
-    uint64_t places = 0;
-    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++)
-        if (is_usable(how, index->claims[i]))
-            places |= UINT64_C(1) << index->problem->claims[index->claims[i]].place;
-    return places;
+    const tni_problem_index *index = network->index;
+    for (uint32_t n = 0; n < index->problem->node_count; n++)
+        for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++)
+            if (is_usable(how, index->claims[i]))
+                network->places[n] |= UINT64_C(1) << index->problem->claims[index->claims[i]].place;
 }
 
-static uint64_t places_of_readers(const tni_problem_index *index, const tni_elimination *how,
-                                  uint32_t node)
+static uint64_t places_of_readers(const tni_network *network, uint32_t node)
 {
+    const tni_problem_index *index = network->index;
     uint64_t places = 0;
     for (uint32_t e = index->first_reader[node]; e < index->first_reader[node + 1]; e++)
-        places |= places_of(index, how, index->readers[e]);
+        places |= network->places[index->readers[e]];
     return places;
 }
 
@@ -36,16 +35,23 @@ static uint32_t copy_sets(const tni_network *network, uint32_t node, uint32_t pl
     return network->telling[node] == TNI_BY_LABELS ? 1u << __builtin_popcountll(others) : 1;
 }
 
+// What a table tells apart of a node: its places.
+static size_t axis_entries(const tni_network *network, uint32_t node)
+{
+    const uint32_t *first = &network->index->first_claim[node];
+    return first[1] - first[0] > TNI_MOST_MAPPED
+               ? first[1] - first[0]
+               : (size_t)__builtin_popcountll(network->places[node]);
+}
+
 // Entries of a table over a node and its readers, or more than fit.
 static size_t table_entries(const tni_network *network, const tni_elimination *how, uint32_t node)
 {
     const tni_problem_index *index = network->index;
-    size_t entries = index->first_claim[node + 1] - index->first_claim[node];
+    size_t entries = axis_entries(network, node);
     for (uint32_t e = index->first_reader[node];
-         e < index->first_reader[node + 1] && entries <= how->most_told; e++) {
-        uint32_t r = index->readers[e];
-        entries *= index->first_claim[r + 1] - index->first_claim[r];
-    }
+         e < index->first_reader[node + 1] && entries <= how->most_told; e++)
+        entries *= axis_entries(network, index->readers[e]);
     return entries;
 }
 
@@ -111,14 +117,17 @@ bool tni_network_make(const tni_problem_index *index, const tni_elimination *how
         .index = index,
         .variable_count = variables,
         .first_label = tni_arena_take_array(arena, (size_t)variables + 1, sizeof *out->first_label),
+        .places = tni_arena_take_array(arena, nodes, sizeof *out->places),
         .telling = tni_arena_take_array(arena, nodes, sizeof *out->telling),
         .part = tni_arena_take_array(arena, nodes, sizeof *out->part),
         .is_in_fusion = tni_arena_take_array(arena, nodes, sizeof *out->is_in_fusion),
     };
-    if (!readers || !out->first_label || !out->telling || !out->part || !out->is_in_fusion)
+    if (!readers || !out->first_label || !out->places || !out->telling || !out->part ||
+        !out->is_in_fusion)
         return false;
+    find_places(out, how);
     for (uint32_t n = 0; n < nodes; n++) {
-        readers[n] = places_of_readers(index, how, n);
+        readers[n] = places_of_readers(out, n);
         choose_telling(out, how, n, readers[n]);
         out->first_label[n] = count;
         for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++) {
@@ -146,21 +155,6 @@ bool tni_network_make(const tni_problem_index *index, const tni_elimination *how
 
 // ------------------------------------------------------------------------------------------- pairs
 
-static bool has_node(const tni_problem_claim *claim, uint32_t node)
-{
-    uint32_t lo = 0, hi = claim->node_count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (claim->nodes[middle] == node)
-            return true;
-        if (claim->nodes[middle] < node)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return false;
-}
-
 static bool reads(const tni_problem *problem, uint32_t reader, uint32_t maker)
 {
     for (uint32_t e = problem->first_operand[reader]; e < problem->first_operand[reader + 1]; e++)
@@ -186,10 +180,10 @@ static double read_ns(const tni_network *network, uint32_t u, const tni_label *x
 static double fusion_ns(const tni_network *network, uint32_t u, const tni_label *x, uint32_t v,
                         const tni_label *y)
 {
-    const tni_problem_claim *claims = network->index->problem->claims;
     if (x->claim == y->claim)
         return 0;
-    return has_node(&claims[x->claim], v) || has_node(&claims[y->claim], u) ? INFINITY : -1;
+    return tni_network_has_node(network, x, v) || tni_network_has_node(network, y, u) ? INFINITY
+                                                                                      : -1;
 }
 
 double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
@@ -208,55 +202,87 @@ double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, u
     return reads(problem, v, u) ? read_ns(network, u, x, y) : 0;
 }
 
-void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, size_t row,
-                       size_t column, double *out)
+// Label i of those given, of all labels of a variable.
+static const tni_label *nth(const tni_label *all, tni_labels of, uint32_t i)
+{
+    return &all[of.labels ? of.labels[i] : i];
+}
+
+// Where nothing but the copies tells labels apart.
+static void read_pairs(const tni_network *network, uint32_t u, const tni_label *all_u,
+                       tni_labels of_u, const tni_label *all_v, tni_labels of_v, double *out)
+{
+    const tni_links *links = network->index->problem->links;
+    double bytes = (double)network->index->problem->value_bytes[u], part = network->part[u];
+    for (uint32_t a = 0; a < of_u.count; a++) {
+        uint32_t from = nth(all_u, of_u, a)->place;
+        const double *latency_ns = &links->latency_ns[(size_t)from * links->place_count];
+        const double *ns_per_byte = &links->ns_per_byte[(size_t)from * links->place_count];
+        for (uint32_t b = 0; b < of_v.count; b++) {
+            uint32_t to = nth(all_v, of_v, b)->place;
+            *out++ = from == to
+                         ? 0
+                         : part * (latency_ns[to] + bytes * ns_per_byte[to] + links->submit_ns[to]);
+        }
+    }
+}
+
+void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, tni_labels of_u,
+                       tni_labels of_v, double *out)
 {
     const tni_problem *problem = network->index->problem;
-    const tni_label *x = &network->labels[network->first_label[u]];
-    const tni_label *y = &network->labels[network->first_label[v]];
-    uint32_t rows = tni_label_count(network, u), columns = tni_label_count(network, v);
+    const tni_label *all_u = &network->labels[network->first_label[u]];
+    const tni_label *all_v = &network->labels[network->first_label[v]];
     bool is_group = v >= problem->node_count;
     bool is_read = !is_group && reads(problem, v, u);
     bool is_fused = !is_group && network->is_in_fusion[u] && network->is_in_fusion[v];
-    for (uint32_t a = 0; a < rows; a++)
-        for (uint32_t b = 0; b < columns; b++) {
-            double ns = is_fused ? fusion_ns(network, u, &x[a], v, &y[b]) : -1;
+    if (is_read && !is_fused &&
+        (network->telling[u] == TNI_BY_PAIR || network->telling[u] == TNI_IN_PARTS)) {
+        read_pairs(network, u, all_u, of_u, all_v, of_v, out);
+        return;
+    }
+    for (uint32_t a = 0; a < of_u.count; a++)
+        for (uint32_t b = 0; b < of_v.count; b++) {
+            const tni_label *x = nth(all_u, of_u, a), *y = nth(all_v, of_v, b);
+            double ns = is_fused ? fusion_ns(network, u, x, v, y) : -1;
             if (is_group)
-                ns = x[a].place == y[b].place ? 0 : INFINITY;
+                ns = x->place == y->place ? 0 : INFINITY;
             else if (ns < 0)
-                ns = is_read ? read_ns(network, u, &x[a], &y[b]) : 0;
-            out[a * row + b * column] = ns;
+                ns = is_read ? read_ns(network, u, x, y) : 0;
+            *out++ = ns;
         }
 }
 
-void tni_network_table(const tni_network *network, uint32_t node, double *out)
+// Reader by reader: what the copies for those before it cost, and where these are.
+void tni_network_table(const tni_network *network, uint32_t node, const tni_labels *of, double *out)
 {
     const tni_problem_index *index = network->index;
     const tni_problem *problem = index->problem;
-    uint32_t first = index->first_reader[node], count = index->first_reader[node + 1] - first;
-    uint32_t at[TNI_FEW_READERS] = { 0 };
-    size_t entry = 0;
-    for (uint32_t a = 0; a < tni_label_count(network, node); a++) {
-        const tni_label *own = &network->labels[network->first_label[node] + a];
-        double ns[TNI_MAX_PLACES];
+    uint32_t first = index->first_reader[node], last = index->first_reader[node + 1] - first - 1;
+    const tni_label *labels[TNI_FEW_READERS];
+    for (uint32_t r = 0; r <= last; r++)
+        labels[r] = &network->labels[network->first_label[index->readers[first + r]]];
+    for (uint32_t a = 0; a < of[0].count; a++) {
+        const tni_label *own = nth(&network->labels[network->first_label[node]], of[0], a);
+        uint32_t at[TNI_FEW_READERS] = { 0 };
+        uint64_t there[TNI_FEW_READERS] = { 0 };
+        double ns[TNI_MAX_PLACES], sum[TNI_FEW_READERS] = { 0 };
         for (uint32_t p = 0; p < problem->place_count; p++)
             ns[p] = tni_links_cost_ns(problem->links, own->place, p, problem->value_bytes[node]);
-        for (bool is_over = false; !is_over;) {
-            uint64_t there = 0;
-            double sum = 0;
-            for (uint32_t i = 0; i < count; i++) {
-                uint32_t r = index->readers[first + i];
-                uint32_t place = network->labels[network->first_label[r] + at[i]].place;
-                if (!(there >> place & 1))
-                    sum += ns[place];
-                there |= UINT64_C(1) << place;
+        for (uint32_t r = 0;;) {
+            for (; r < last; r++) {
+                uint32_t place = nth(labels[r], of[r + 1], at[r])->place;
+                sum[r + 1] = sum[r] + (there[r] >> place & 1 ? 0 : ns[place]);
+                there[r + 1] = there[r] | UINT64_C(1) << place;
             }
-            out[entry++] = sum;
-            is_over = true;
-            for (uint32_t i = count; i-- > 0 && is_over;) {
-                is_over = ++at[i] == tni_label_count(network, index->readers[first + i]);
-                at[i] = is_over ? 0 : at[i];
+            for (uint32_t b = 0; b < of[last + 1].count; b++) {
+                uint32_t place = nth(labels[last], of[last + 1], b)->place;
+                *out++ = sum[last] + (there[last] >> place & 1 ? 0 : ns[place]);
             }
+            while (r > 0 && ++at[r - 1] == of[r].count)
+                at[--r] = 0;
+            if (r-- == 0)
+                break;
         }
     }
 }

@@ -25,7 +25,16 @@ typedef struct tni_label {
 
 typedef enum tni_telling { TNI_BY_PAIR, TNI_BY_TABLE, TNI_BY_LABELS, TNI_IN_PARTS } tni_telling;
 
-enum { TNI_FEW_READERS = 3 };
+enum {
+    TNI_FEW_READERS = 3,
+    TNI_MOST_MAPPED = 256,   // labels of a variable of which some may stand for others
+};
+
+// Some labels of a variable, each once: label labels[i], or i where labels is NULL.
+typedef struct tni_labels {
+    uint32_t count;
+    const uint32_t *labels;
+} tni_labels;
 
 typedef struct tni_network {
     const tni_problem_index *index;
@@ -33,6 +42,7 @@ typedef struct tni_network {
     uint32_t *first_label;     // by variable
     tni_label *labels;
     double *label_ns;
+    uint64_t *places;       // by node: where it can be, a bit each
     tni_telling *telling;   // by node: what its value's copies cost
     double *part;           // by node: of each copy that a reader pays
     bool *is_in_fusion;     // by node: it has a claim with others
@@ -52,12 +62,31 @@ static inline uint32_t tni_label_count(const tni_network *network, uint32_t vari
 double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
                            uint32_t b);
 
-// The same for all labels: out[a * row + b * column].
-void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, size_t row,
-                       size_t column, double *out);
+// The same for some labels of each, those of v the fastest.
+void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, tni_labels of_u,
+                       tni_labels of_v, double *out);
 
-// What the value of a node costs, for all labels of the node and of its readers, the last reader's
-// the fastest.
-void tni_network_table(const tni_network *network, uint32_t node, double *out);
+// What the value of a node costs, for some labels of the node and then of each reader, the last
+// reader's the fastest.
+void tni_network_table(const tni_network *network, uint32_t node, const tni_labels *of,
+                       double *out);
+
+// Whether the claim of a label of another node has this node too.
+static inline bool tni_network_has_node(const tni_network *network, const tni_label *label,
+                                        uint32_t node)
+{
+    const tni_problem_claim *claim = &network->index->problem->claims[label->claim];
+    uint32_t lo = 0, hi = claim->node_count > 1 ? claim->node_count : 0;   // of one: its own
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (claim->nodes[middle] == node)
+            return true;
+        if (claim->nodes[middle] < node)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return false;
+}
 
 #endif

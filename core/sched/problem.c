@@ -55,19 +55,23 @@ static bool replaces(const tni_problem *problem, uint32_t a, uint32_t b)
 }
 
 // Claims of a node are few: each is compared with each that begins at the same node.
-static void drop_replaced(tni_problem_index *index)
+// Whether one was dropped.
+static bool drop_replaced(tni_problem_index *index)
 {
     const tni_problem *problem = index->problem;
+    bool is_any = false;
     for (uint32_t n = 0; n < problem->node_count; n++)
         for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++) {
             uint32_t b = index->claims[i];
             for (uint32_t j = index->first_claim[n];
                  j < index->first_claim[n + 1] && problem->claims[b].nodes[0] == n; j++) {
                 uint32_t a = index->claims[j];
-                if (a != b && !index->is_useless[a] && replaces(problem, a, b))
-                    index->is_useless[b] = true;
+                if (a != b && problem->claims[a].place == problem->claims[b].place &&
+                    !index->is_useless[a] && replaces(problem, a, b))
+                    index->is_useless[b] = is_any = true;
             }
         }
+    return is_any;
 }
 
 // The lists of claims by node, of those that are of use.
@@ -134,8 +138,7 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
         !out->stack_node || !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
         !find_useless(out, arena) || !list_claims(out, arena))
         return false;
-    drop_replaced(out);
-    return list_claims(out, arena);
+    return !drop_replaced(out) || list_claims(out, arena);
 }
 
 double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chosen)

@@ -3,7 +3,7 @@
 //   problem.c     what an assignment costs, needs, and whether its units have an order
 //   greedy.c      node by node, as the design defines greedy
 //   eliminate.c   exact where few values cross: eliminates one node after another; with a bound
-//   network.c     the labels and pairs that it works on
+//   network.c     the labels and pairs that it works on; factors.c, queue.c, minimise.c: its parts
 //   cut.c         for two places at a time: a minimum cut
 //   limits.c      within limits of memory: prices on bytes, crossings, runs of nodes (limits.h)
 //   changes.c     an assignment that is changed claim by claim

@@ -25,19 +25,13 @@ tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
                                           tn_error *err);
 void tni_schedule_drop_graph(tni_schedule *schedule);   // own_graph and the answers to it
 
+// What is assigned: the request's graph, or one in which its composites are decomposed.
 typedef struct tni_assign_request {
+    const tni_schedule_request *of;
     const tn_graph *graph;
-    tn_device *const *devices;
-    uint32_t device_count;
-    const uint64_t *storage_places;   // as in tni_schedule_request; of storages below pinned_count
-    uint32_t pinned_count;
-    uint64_t places;   // that may be given nodes
-    const tni_answers *answers;
+    const tni_answers *answers;   // to this graph
     const tni_links *links;
-    const tni_rule *rules;   // as in tni_schedule_request, as are the next three
-    bool is_decomposed;      // graph is not the one that rules are for: nodes have an origin there
-    const uint64_t *limits, *arena_bytes;
-    const tni_keeping *keeping;
+    bool is_decomposed;   // rules are for the request's graph: nodes have an origin there
 } tni_assign_request;
 
 // States, and what is written through, stay on one place. Those that a node touches together share
@@ -110,7 +104,7 @@ bool tni_list_items(const tni_items_request *request, tni_arena *arena, tni_prob
 
 // chosen[n]: index of the claim that gets node n. The units have an order.
 // why: by node, a tni_why.
-tn_status tni_assign(const tni_assign_request *request, tni_arena *arena, uint32_t *chosen,
+tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
                      uint8_t *why, tni_solution *out_solution, tn_error *err);
 
 // Orders the claims chosen and cuts them into segments.

@@ -21,19 +21,11 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     if (!chosen || !s->why || !take_links(request, arena, s))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
     tni_solution solution = { 0 };
-    tni_assign_request assign = { .graph = s->graph,
-                                  .devices = request->devices,
-                                  .device_count = request->device_count,
-                                  .storage_places = request->storage_places,
-                                  .pinned_count = s->given->storage_count,
-                                  .places = tni_places_of(request),
+    tni_assign_request assign = { .of = request,
+                                  .graph = s->graph,
                                   .answers = s->answers,
                                   .links = s->links,
-                                  .rules = request->rules,
-                                  .is_decomposed = s->own_graph != NULL,
-                                  .limits = request->limits,
-                                  .arena_bytes = request->arena_bytes,
-                                  .keeping = &request->keeping };
+                                  .is_decomposed = s->own_graph != NULL };
     tn_status status = tni_assign(&assign, scratch, chosen, s->why, &solution, err);
     if (status == TN_OK)
         status = tni_partition(chosen, arena, scratch, s, err);

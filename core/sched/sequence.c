@@ -166,18 +166,26 @@ static void make_ready(sequencing *q, uint32_t segment)
     heap_push(&q->waiting[q->schedule->segments[segment].place], q->ready_ns[segment], segment);
 }
 
-// When the next segment of a place can begin; what can by then is available.
-static double next_begin(sequencing *q, uint32_t place)
+// When the next segment of a place can begin. What is available can when the place is free.
+static double next_begin(const sequencing *q, uint32_t place)
+{
+    const heap *waiting = &q->waiting[place];
+    double begin = q->free_ns[place];
+    if (q->available[place].count == 0 && waiting->count && waiting->entries[0].key > begin)
+        begin = waiting->entries[0].key;
+    return begin;
+}
+
+// What can begin by then is available: only where one of them does begin, since others that can
+// earlier may still come.
+static uint32_t take_available(sequencing *q, uint32_t place, double begin)
 {
     heap *waiting = &q->waiting[place], *available = &q->available[place];
-    double begin = q->free_ns[place];
-    if (available->count == 0 && waiting->count && waiting->entries[0].key > begin)
-        begin = waiting->entries[0].key;
     while (waiting->count && waiting->entries[0].key <= begin) {
         uint32_t segment = heap_pop(waiting);
         heap_push(available, -q->rank_ns[segment], segment);
     }
-    return begin;
+    return heap_pop(available);
 }
 
 static void run_segment(sequencing *q, uint32_t segment, double begin)
@@ -210,7 +218,7 @@ static void find_sequence(sequencing *q)
                 best_begin = begin;
             }
         }
-        q->sequence[done] = heap_pop(&q->available[best]);
+        q->sequence[done] = take_available(q, best, best_begin);
         run_segment(q, q->sequence[done], best_begin);
     }
 }

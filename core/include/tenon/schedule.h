@@ -32,7 +32,7 @@ typedef struct tn_graph_schedule {
     double bound_ns;        // no assignment of this graph to these claims costs less
     double greedy_ns;       // what it costs when each node in turn goes where it is cheapest given
                             // where its operands are; 0 = that way there is none
-    double copies_ns;       // of cost_ns, that of the copies
+    double copies_ns;       // of cost_ns, that of the copies, with measured submits
     uint32_t greedy_fits;   // 1: what costs greedy_ns fits the memory of the devices; else 0
     uint32_t reserved;      // 0
 } tn_graph_schedule;

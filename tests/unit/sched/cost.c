@@ -1,4 +1,4 @@
-// What a link costs: by the plugin of both devices, through the host, by default.
+// What a link costs: by the plugin of both devices, through the host, by default; and a submit.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,6 +94,30 @@ static void what_nobody_knows_is_a_slow_link(void **state)
     assert_true(is_near(cost(2, 0, 1000), want));
 }
 
+// A copy lets a segment begin where it goes to.
+static void a_copy_pays_a_measured_submit_where_it_goes(void **state)
+{
+    (void)state;
+    double unknown = cost(0, 2, 1000), back = cost(2, 0, 1000);
+    r.devices[2].measured = (tni_measured){ .is_there = true, .submit_ns = 7000 };
+    assert_true(is_near(cost(0, 2, 1000), unknown + 7000));
+    assert_true(is_near(cost(2, 0, 1000), back));
+    assert_true(cost(2, 2, 1000) == 0);
+    r.devices[2].measured.is_there = false;
+    assert_true(is_near(cost(0, 2, 1000), unknown));
+}
+
+// 25 us are the default.
+static void one_segment_more_costs_a_submit(void **state)
+{
+    (void)state;
+    tni_links links;
+    r.devices[1].measured = (tni_measured){ .is_there = true, .submit_ns = 7000 };
+    assert_true(tni_links_find(r.list, r.device_count, &r.arena, &links));
+    assert_true(is_near(tni_links_submit_ns(&links, 0), 25e3));
+    assert_true(is_near(tni_links_submit_ns(&links, 1), 7000));
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -101,6 +125,8 @@ int main(void)
         CASE(devices_of_one_instance_have_their_own_link),
         CASE(others_copy_through_the_host),
         CASE(what_nobody_knows_is_a_slow_link),
+        CASE(a_copy_pays_a_measured_submit_where_it_goes),
+        CASE(one_segment_more_costs_a_submit),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);
