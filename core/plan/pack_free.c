@@ -4,13 +4,14 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
+#include "plan/repair.h"
 #include "plan/search.h"
 #include "plan/skyline.h"
 
 // Chosen by what came out on layered graphs of 1,000 to 100,000 values and on packings of a few
 // hundred without a gap: tests/bench/plan.py shows the effect of a change.
 enum {
-    LEVELS = 3,
+    LEVELS = 4,
     MORE_URGENT = 2,         // times
     FIRST_ROUNDS = 3,        // of searching at the bound before the limit is relaxed
     MORE_ROUNDS = 4,         // of a level before it is another's turn
@@ -24,16 +25,36 @@ enum {
                              // more an item
     MOST_COVERED = 400,      // sections that the items of a level cover, for each item of all: what
                              // is fixed costs as much in each pass around it
+    AROUND_PARTS = 2,        // such a pass takes as long as one step for so many items
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
                              // where nothing says how low it has to be
+    MANY_ITEMS = 1024,       // have a level more
     NEAR_PARTS = 128         // near: above the bound by at most one of so many parts
+};
+
+// Of repairs, where most that come out need a tenth of this work, and those of many items no more.
+enum {
+    REPAIR_WORK = 16,            // an item of all,
+    MOST_REPAIR_WORK = 250000,   // and no more than about a millisecond
+    LOOSE_PARTS = 101,           // of the bound: so much above it will do at first
+    LEAST_STEP_PARTS = 512       // of the bound, by which a limit is lowered
 };
 
 #define NO_PEAK UINT64_MAX   // nothing was placed yet
 
-// Sections of so many live bytes in 100 of the bound are full. Above 90 there are a few hundred
-// items in graphs of any length.
-static const uint32_t full_percent[LEVELS] = { 90, 80, 0 };
+// When a level has its first turn. Sections of so many live bytes in 100 of the bound are full:
+// above 90 there are a few hundred items in graphs of most lengths. In long ones it is rather those
+// above 95, when no pass packs the others; they take a little repairing around them.
+typedef struct turn {
+    uint32_t full_percent;
+    bool is_searched;        // at once, not only when all have had as much
+    uint32_t steps_before;   // an item of all: what each level before it has to have used
+} turn;
+
+static const turn turns_of_few[] = { { 90, true, 0 }, { 80, true, 0 }, { 0, true, 0 } };
+static const turn turns_of_many[LEVELS] = {
+    { 90, false, 0 }, { 95, true, 0 }, { 80, true, 16 }, { 0, true, 32 }
+};
 
 // What skyline passes over some items need.
 typedef struct desk {
@@ -66,12 +87,14 @@ typedef struct level {
     tni_plan_search *search;
     uint32_t round;
     uint64_t round_steps;
+    uint64_t used;   // steps, and what passes around it cost in steps
 } level;
 
 typedef struct packer {
     tni_arena *arena;
     const tni_plan_sections *sections;
-    desk desk;          // of all items
+    desk desk;   // of all items
+    tni_plan_repair *repair;
     bool *is_fixed;     // by item; scratch
     bool *none_fixed;   // by item
     uint64_t *best;     // by item
@@ -84,6 +107,7 @@ typedef struct packer {
     uint64_t deadline_ns;
     uint64_t steps;   // of searching that are left
     level levels[LEVELS];
+    uint32_t level_count;   // that were begun
 } packer;
 
 static bool is_late(const packer *p)
@@ -222,16 +246,51 @@ static void take_found(level *l)
     memcpy(l->offsets, found, l->sections->item_count * sizeof *found);
 }
 
+// If they are the best of all.
+static void keep(packer *p, const uint64_t *offsets)
+{
+    uint64_t peak = highest_end(p->sections, offsets);
+    if (peak >= p->peak)
+        return;
+    p->peak = peak;
+    memcpy(p->best, offsets, p->sections->item_count * sizeof *offsets);
+}
+
+// By half the way down to what is near; from there to the level at once.
+static uint64_t lower_limit(const packer *p, const level *l, uint64_t limit)
+{
+    if (limit <= p->near)
+        return l->peak < limit ? l->peak : p->least;
+    uint64_t down = (limit - p->near) / 2;
+    return down > p->sections->bound / LEAST_STEP_PARTS ? limit - down : p->near;
+}
+
+// Repairs what passes have put around the level, first where it is above the level or above a
+// hundredth more than the bound, then to lower and lower limits. Whether anything was found.
+static bool repair(packer *p, const level *l)
+{
+    uint64_t limit = p->sections->bound + p->sections->bound / LOOSE_PARTS;
+    uint64_t work = REPAIR_WORK * (uint64_t)p->sections->item_count;
+    const uint64_t *offsets = p->desk.offsets;
+    bool is_found = false;
+    work = work < MOST_REPAIR_WORK ? work : MOST_REPAIR_WORK;
+    limit = l->peak > limit ? l->peak : limit;
+    while (!is_done(p) && (offsets = tni_plan_repair_run(p->repair, offsets, limit, work))) {
+        is_found = true;
+        keep(p, offsets);
+        limit = lower_limit(p, l, limit < p->peak ? limit : p->peak);
+    }
+    return is_found;
+}
+
 // What the level has as the best of all, with the other items around it.
 static void spread(packer *p, level *l)
 {
-    size_t bytes = p->sections->item_count * sizeof *p->best;
     if (l->peak >= p->peak || l->is_spread)
         return;
     l->is_spread = true;
     if (l->is_whole) {
-        memcpy(p->best, l->offsets, bytes);
-        p->peak = l->peak;
+        keep(p, l->offsets);
         return;
     }
     memset(p->is_fixed, 0, p->sections->item_count * sizeof *p->is_fixed);
@@ -240,12 +299,9 @@ static void spread(packer *p, level *l)
         p->desk.offsets[l->items[i]] = l->offsets[i];
     }
     for (size_t i = 0; i < TN_COUNT_OF(around_passes); i++) {
-        uint64_t peak = run_pass(&p->desk, p->is_fixed, around_passes[i], l->peak);
-        if (peak < p->peak) {
-            p->peak = peak;
-            memcpy(p->best, p->desk.offsets, bytes);
-        }
-        if (peak <= l->peak || is_done(p))
+        (void)run_pass(&p->desk, p->is_fixed, around_passes[i], l->peak);
+        keep(p, p->desk.offsets);
+        if (p->peak <= l->peak || is_done(p) || repair(p, l))
             break;
     }
 }
@@ -344,32 +400,45 @@ static bool search_level(packer *p, level *l, uint32_t rounds, bool is_relaxed_a
     return search_rounds(p, l, rounds) && (!is_relaxed_after || search_relaxed(p, l));
 }
 
-static bool begin_level(packer *p, uint32_t number)
+static bool begin_level(packer *p, const turn *turns)
 {
-    level *l = &p->levels[number];
-    if (!make_level(p, l, full_percent[number]) || !pack_quickly(p, l))
+    const turn *t = &turns[p->level_count];
+    level *l = &p->levels[p->level_count++];
+    uint64_t before = p->steps;
+    if (!make_level(p, l, t->full_percent) || !pack_quickly(p, l))
         return false;
-    if (is_done(p) || l->peak <= p->least)
+    if (is_done(p) || l->peak <= p->least || !(t->is_searched || l->is_whole))
         return true;
     if (p->steps && !search_level(p, l, FIRST_ROUNDS, true))
         return false;
     spread(p, l);
+    l->used = before - p->steps;
     return true;
 }
 
-// Of few items the whole is searched on. Of many each level in its turn, and for any packing of it
-// that is near: another one may leave more room for what comes around.
-static bool search_on(packer *p, uint32_t level_count)
+static level *least_used(packer *p)
 {
-    bool has_many = p->sections->item_count > FEW_ITEMS, has_memory = true;
-    for (uint32_t i = 0; has_memory && !is_done(p) && p->steps; i++) {
-        level *l = &p->levels[has_many ? i % level_count : level_count - 1];
-        if (!l->is_whole)
-            l->peak = NO_PEAK;
-        has_memory = search_level(p, l, MORE_ROUNDS, has_many);
-        spread(p, l);
-    }
-    return has_memory;
+    level *least = &p->levels[0];
+    for (uint32_t i = 1; i < p->level_count; i++)
+        if (p->levels[i].used < least->used)
+            least = &p->levels[i];
+    return least;
+}
+
+// Of few items the whole is searched on. Of many each level as long as the others, and for any
+// packing of it that is near: another one may leave more room for what comes around.
+static bool search_on(packer *p)
+{
+    bool has_many = p->sections->item_count > FEW_ITEMS;
+    level *l = has_many ? least_used(p) : &p->levels[p->level_count - 1];
+    uint64_t before = p->steps;
+    if (!l->is_whole && l->is_spread)
+        l->peak = NO_PEAK;
+    if (!search_level(p, l, MORE_ROUNDS, has_many))
+        return false;
+    spread(p, l);
+    l->used += before - p->steps + p->sections->item_count / AROUND_PARTS;
+    return true;
 }
 
 // The search knows no chunks.
@@ -382,16 +451,30 @@ static bool pack_in_chunks(packer *p)
     return true;
 }
 
+static bool is_turn_of_next(packer *p, const turn *turns)
+{
+    if (p->level_count == 0)
+        return true;
+    return !p->levels[p->level_count - 1].is_whole &&
+           least_used(p)->used >=
+               turns[p->level_count].steps_before * (uint64_t)p->sections->item_count;
+}
+
 static bool pack(packer *p)
 {
-    uint32_t count = 0;
+    const turn *turns = p->sections->item_count > MANY_ITEMS ? turns_of_many : turns_of_few;
+    bool has_memory = true;
     if (p->chunk_bytes)
         return pack_in_chunks(p);
-    do {
-        if (!begin_level(p, count))
-            return false;
-    } while (!p->levels[count++].is_whole && !is_done(p));
-    return search_on(p, count);
+    while (has_memory && !is_done(p)) {
+        if (is_turn_of_next(p, turns))
+            has_memory = begin_level(p, turns);
+        else if (p->steps)
+            has_memory = search_on(p);
+        else
+            break;
+    }
+    return has_memory;
 }
 
 bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni_free_packing *out)
@@ -415,8 +498,9 @@ bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni
     p.is_fixed = tni_arena_take_array(arena, count, sizeof *p.is_fixed);
     p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
     p.best = tni_arena_take_array(arena, count, sizeof *p.best);
-    bool has_memory = p.is_fixed && p.none_fixed && p.best && make_desk(&p, sections, &p.desk) &&
-                      pack(&p);
+    bool has_memory = p.is_fixed && p.none_fixed && p.best && make_desk(&p, sections, &p.desk);
+    p.repair = has_memory ? tni_plan_repair_make(sections, p.desk.full_length, arena) : NULL;
+    has_memory = p.repair && pack(&p);
     for (uint32_t i = 0; i < LEVELS; i++)
         tni_plan_search_destroy(p.levels[i].search);
     out->offsets = p.best;

@@ -3,8 +3,8 @@
 // What is hard is where much is live. So the items that cover full sections (live bytes near the
 // bound) are placed first and alone, which are few in a long graph, by skyline passes and then by
 // searching (search.h) at the bound; the others are put around them by a skyline pass (skyline.h),
-// with room to spare. Levels of less full sections follow where that fails, and at last all items
-// at once.
+// with room to spare, and the few that end too high all the same are put elsewhere (repair.h).
+// Levels of less full sections follow where that fails, and at last all items at once.
 #ifndef TNI_PLAN_PACK_FREE_H
 #define TNI_PLAN_PACK_FREE_H
 

@@ -19,17 +19,6 @@ enum {
     LATE_DECISIONS = 32      // from one look at the clock to the next
 };
 
-// Items come by first section, so the first that covers a section reaches furthest back.
-static void find_reach(tni_plan_search *s)
-{
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < s->sections->item_count; i++) {
-        const tni_item *it = &s->sections->items[i];
-        for (known = known > it->first ? known : it->first; known < it->end; known++)
-            s->reach[known] = it->first;
-    }
-}
-
 // Full sections come first: above FULL_PERCENT of the bound the weight grows up to that of
 // FULL_DEAD_ENDS dead ends.
 static void weigh_full_sections(tni_plan_search *s)
@@ -62,7 +51,7 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
     s->head = tni_arena_take_array(&s->arena, count, sizeof *s->head);
     s->next = tni_arena_take_array(&s->arena, items, sizeof *s->next);
     s->previous = tni_arena_take_array(&s->arena, items, sizeof *s->previous);
-    s->reach = tni_arena_take_indices(&s->arena, count);
+    s->reach = tni_arena_take_array(&s->arena, count, sizeof *s->reach);
     s->floor = tni_arena_take_array(&s->arena, count, sizeof *s->floor);
     s->rest = tni_arena_take_array(&s->arena, count, sizeof *s->rest);
     s->is_closed = tni_arena_take_array(&s->arena, count, sizeof *s->is_closed);
@@ -74,7 +63,7 @@ tni_plan_search *tni_plan_search_create(const tn_allocator *allocator,
     if (s->rank && s->ranked && s->spare && s->offsets && s->head && s->next && s->previous &&
         s->reach && s->floor && s->rest && s->is_closed && s->weight && s->runs && s->is_run &&
         s->tree && s->difference) {
-        find_reach(s);
+        tni_plan_sections_reach(sections, s->reach);
         weigh_full_sections(s);
         return s;
     }

@@ -144,3 +144,14 @@ bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *
     sum_live(out);
     return true;
 }
+
+// Items come by first section, so the first that covers a section reaches furthest back.
+void tni_plan_sections_reach(const tni_plan_sections *sections, uint32_t *reach)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < sections->item_count; i++) {
+        const tni_item *it = &sections->items[i];
+        for (known = known > it->first ? known : it->first; known < it->end; known++)
+            reach[known] = it->first;
+    }
+}

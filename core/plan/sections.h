@@ -27,4 +27,7 @@ typedef struct tni_plan_sections {
 bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
                             tni_plan_sections *out);
 
+// reach[section]: the first section of any item that covers it.
+void tni_plan_sections_reach(const tni_plan_sections *sections, uint32_t *reach);
+
 #endif

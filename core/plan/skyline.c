@@ -21,10 +21,13 @@ typedef struct plateau {
 struct tni_plan_skyline {
     const tni_plan_sections *sections;
     uint64_t chunk_bytes;
-    uint32_t *ends;        // by item
-    uint64_t *unplaced;    // bits, by item
-    uint32_t *least_end;   // by word of bits: of its items
-    uint32_t *next_open;   // by word, and one more: itself while a bit is set; else a later one
+    uint32_t *ends;            // by item
+    uint64_t *unplaced;        // bits, by item
+    uint32_t *least_end;       // by word of bits: of its items
+    uint32_t *next_open;       // by word, and one more: itself while a bit is set; else a later one
+    uint64_t *blocked;         // bits, by item: those that wait
+    uint32_t *first_waiting;   // by fixed item: what reaches into it, until it is taken
+    uint32_t *next_waiting;    // by item
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
     tni_plan_ceiling ceiling;
@@ -43,9 +46,13 @@ tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint6
     k->unplaced = tni_arena_take_array(arena, words, sizeof *k->unplaced);
     k->least_end = tni_arena_take_indices(arena, words);
     k->next_open = tni_arena_take_array(arena, words + 1, sizeof *k->next_open);
+    k->blocked = tni_arena_take_array(arena, words, sizeof *k->blocked);
+    k->first_waiting = tni_arena_take_indices(arena, items);
+    k->next_waiting = tni_arena_take_array(arena, items, sizeof *k->next_waiting);
     // A placed item leaves two more at most.
     k->plateaus = tni_arena_take_array(arena, 2 * items + 1, sizeof *k->plateaus);
-    if (!k->ends || !k->unplaced || !k->least_end || !k->next_open || !k->plateaus ||
+    if (!k->ends || !k->unplaced || !k->least_end || !k->next_open || !k->blocked ||
+        !k->first_waiting || !k->next_waiting || !k->plateaus ||
         !tni_plan_ceiling_make(sections, arena, &k->ceiling))
         return NULL;
     for (size_t i = 0; i < items; i++) {
@@ -152,10 +159,25 @@ static uint32_t find_open(tni_plan_skyline *k, uint32_t word)
     return word;
 }
 
-// The bits of a word that belong to the items [begin, end).
+// The floor only rises, so what reaches into a fixed item does so until that is taken.
+static void wait_for(tni_plan_skyline *k, uint32_t item, uint32_t fixed)
+{
+    k->blocked[item / WORD] |= UINT64_C(1) << item % WORD;
+    k->next_waiting[item] = k->first_waiting[fixed];
+    k->first_waiting[fixed] = item;
+}
+
+static void wait_no_more(tni_plan_skyline *k, uint32_t fixed)
+{
+    for (uint32_t i = k->first_waiting[fixed]; i != TNP_NONE; i = k->next_waiting[i])
+        k->blocked[i / WORD] &= ~(UINT64_C(1) << i % WORD);
+    k->first_waiting[fixed] = TNP_NONE;
+}
+
+// The bits of a word that belong to the items [begin, end) and wait for nothing.
 static uint64_t open_bits(const tni_plan_skyline *k, uint32_t word, uint32_t begin, uint32_t end)
 {
-    uint64_t bits = k->unplaced[word];
+    uint64_t bits = k->unplaced[word] & ~k->blocked[word];
     if (word == begin / WORD)
         bits &= ~UINT64_C(0) << begin % WORD;
     if (word == end / WORD)
@@ -183,9 +205,13 @@ static uint32_t most_urgent_of(tni_plan_skyline *k, const plateau *valley, uint3
             if (urgency[i] <= best_urgency || k->ends[i] > valley->end)
                 continue;
             const tni_item *item = &k->sections->items[i];
-            if (crosses_chunks(k, valley->floor, item->bytes) ||
-                tni_plan_ceiling_hits(&k->ceiling, item, valley->floor + item->bytes))
+            if (crosses_chunks(k, valley->floor, item->bytes))
                 continue;
+            uint32_t hit = tni_plan_ceiling_hit(&k->ceiling, item, valley->floor + item->bytes);
+            if (hit != TNP_NONE) {
+                wait_for(k, i, hit);
+                continue;
+            }
             best = i;
             best_urgency = urgency[i];
         }
@@ -221,6 +247,8 @@ static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
 {
     uint32_t count = k->sections->item_count, words = count / WORD + 1, open = 0;
     memset(k->unplaced, 0, words * sizeof *k->unplaced);
+    memset(k->blocked, 0, words * sizeof *k->blocked);
+    memset(k->first_waiting, 0xff, count * sizeof *k->first_waiting);
     for (uint32_t i = 0; i < count; i++) {
         k->unplaced[i / WORD] |= (uint64_t)!is_fixed[i] << i % WORD;
         open += !is_fixed[i];
@@ -236,6 +264,7 @@ static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed
     const tni_fixed_item *f = &k->ceiling.fixed[fixed];
     const tni_item *item = &k->sections->items[f->item];
     tni_plan_ceiling_take(&k->ceiling, fixed);
+    wait_no_more(k, fixed);
     return lift(k, valley, item->first, item->end, f->offset + item->bytes);
 }
 
