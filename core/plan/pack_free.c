@@ -68,13 +68,12 @@ typedef struct desk {
 typedef enum pass_kind {
     BY_LENGTH,        // what lives longest comes first
     BY_FULL_LENGTH,   // the same where it counts: in full sections
-    BY_AREA,          // that length squared, times bytes
+    BY_AREA,          // that length squared, times bytes: around a level
     AS_BEFORE_BUT     // what ended above the limit is more urgent
 } pass_kind;
 
 // The longest at the bottom leave room beside a level for what comes around it.
 static const pass_kind level_passes[] = { BY_LENGTH, BY_FULL_LENGTH, AS_BEFORE_BUT, AS_BEFORE_BUT };
-static const pass_kind around_passes[] = { BY_AREA, AS_BEFORE_BUT };
 
 // Items that cover a section of so many live bytes, as a problem of their own.
 typedef struct level {
@@ -265,22 +264,21 @@ static uint64_t lower_limit(const packer *p, const level *l, uint64_t limit)
     return down > p->sections->bound / LEAST_STEP_PARTS ? limit - down : p->near;
 }
 
-// Repairs what passes have put around the level, first where it is above the level or above a
-// hundredth more than the bound, then to lower and lower limits. Whether anything was found.
-static bool repair(packer *p, const level *l)
+// Repairs what the pass has put around the level, first where it is above the level or above a
+// hundredth more than the bound, then to lower and lower limits; all below the best of all.
+static void repair(packer *p, const level *l)
 {
     uint64_t limit = p->sections->bound + p->sections->bound / LOOSE_PARTS;
     uint64_t work = REPAIR_WORK * (uint64_t)p->sections->item_count;
     const uint64_t *offsets = p->desk.offsets;
-    bool is_found = false;
     work = work < MOST_REPAIR_WORK ? work : MOST_REPAIR_WORK;
     limit = l->peak > limit ? l->peak : limit;
+    if (limit >= p->peak)
+        limit = lower_limit(p, l, p->peak);
     while (!is_done(p) && (offsets = tni_plan_repair_run(p->repair, offsets, limit, work))) {
-        is_found = true;
         keep(p, offsets);
         limit = lower_limit(p, l, limit < p->peak ? limit : p->peak);
     }
-    return is_found;
 }
 
 // What the level has as the best of all, with the other items around it.
@@ -298,12 +296,10 @@ static void spread(packer *p, level *l)
         p->is_fixed[l->items[i]] = true;
         p->desk.offsets[l->items[i]] = l->offsets[i];
     }
-    for (size_t i = 0; i < TN_COUNT_OF(around_passes); i++) {
-        (void)run_pass(&p->desk, p->is_fixed, around_passes[i], l->peak);
-        keep(p, p->desk.offsets);
-        if (p->peak <= l->peak || is_done(p) || repair(p, l))
-            break;
-    }
+    uint64_t peak = run_pass(&p->desk, p->is_fixed, BY_AREA, l->peak);
+    keep(p, p->desk.offsets);
+    if (peak > l->peak)
+        repair(p, l);
 }
 
 static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
