@@ -58,17 +58,14 @@ static inline uint64_t tni_plan_ceiling_height(const tni_plan_ceiling *c, uint32
     return fixed == TNP_NONE ? TNI_NO_CEILING : c->fixed[fixed].offset;
 }
 
-// A fixed item that one whose end would be at `top` reaches into; TNP_NONE.
-static inline uint32_t tni_plan_ceiling_hit(const tni_plan_ceiling *c, const tni_item *item,
-                                            uint64_t top)
+// Whether an item whose end would be at `top` reaches into a fixed one.
+static inline bool tni_plan_ceiling_hits(const tni_plan_ceiling *c, const tni_item *item,
+                                         uint64_t top)
 {
-    if (c->count == 0)
-        return TNP_NONE;
-    uint32_t hit = (uint32_t)c->hanging[item->first] - 1;
-    if (top > tni_plan_ceiling_height(c, hit))
-        return hit;
-    hit = tni_plan_ceiling_lowest(c, item->first, item->end);
-    return top > tni_plan_ceiling_height(c, hit) ? hit : TNP_NONE;
+    return c->count &&
+           (top > tni_plan_ceiling_height(c, (uint32_t)c->hanging[item->first] - 1) ||
+            top > tni_plan_ceiling_height(c, (uint32_t)c->hanging[item->end - 1] - 1) ||
+            top > tni_plan_ceiling_height(c, tni_plan_ceiling_lowest(c, item->first, item->end)));
 }
 
 #endif

@@ -159,9 +159,15 @@ static uint32_t find_open(tni_plan_skyline *k, uint32_t word)
     return word;
 }
 
-// The floor only rises, so what reaches into a fixed item does so until that is taken.
-static void wait_for(tni_plan_skyline *k, uint32_t item, uint32_t fixed)
+// The floor only rises, so what reaches into a fixed item does so until that is taken. (Apart from
+// the loop that calls it, which is faster so.)
+__attribute__((noinline)) static void wait_for_fixed(tni_plan_skyline *k, uint32_t item,
+                                                     uint64_t top)
 {
+    const tni_item *it = &k->sections->items[item];
+    uint32_t fixed = (uint32_t)k->ceiling.hanging[it->first] - 1;
+    if (top <= tni_plan_ceiling_height(&k->ceiling, fixed))
+        fixed = tni_plan_ceiling_lowest(&k->ceiling, it->first, it->end);
     k->blocked[item / WORD] |= UINT64_C(1) << item % WORD;
     k->next_waiting[item] = k->first_waiting[fixed];
     k->first_waiting[fixed] = item;
@@ -207,9 +213,9 @@ static uint32_t most_urgent_of(tni_plan_skyline *k, const plateau *valley, uint3
             const tni_item *item = &k->sections->items[i];
             if (crosses_chunks(k, valley->floor, item->bytes))
                 continue;
-            uint32_t hit = tni_plan_ceiling_hit(&k->ceiling, item, valley->floor + item->bytes);
-            if (hit != TNP_NONE) {
-                wait_for(k, i, hit);
+            uint64_t top = valley->floor + item->bytes;
+            if (tni_plan_ceiling_hits(&k->ceiling, item, top)) {
+                wait_for_fixed(k, i, top);
                 continue;
             }
             best = i;
