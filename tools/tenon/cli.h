@@ -110,7 +110,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_run_command, cli_tokenize_command, cli_perplexity_command,
     cli_inspect_command, cli_plan_command, cli_bench_command, cli_devices_command,
-    cli_plugins_command, cli_tune_command;
+    cli_plugins_command, cli_tune_command, cli_conform_command;
 
 // Parses argv by the command's options into `fields` (zeroed or with defaults) and moves what is no
 // option to the front of argv + 1. -1: go on; else the exit code: help was shown, or a line said

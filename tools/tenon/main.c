@@ -11,7 +11,7 @@ static const cli_command *const commands[] = { &cli_run_command,        &cli_tok
                                                &cli_perplexity_command, &cli_inspect_command,
                                                &cli_plan_command,       &cli_bench_command,
                                                &cli_devices_command,    &cli_plugins_command,
-                                               &cli_tune_command };
+                                               &cli_tune_command,       &cli_conform_command };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static int show_help(void)
