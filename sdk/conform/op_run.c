@@ -359,15 +359,23 @@ static ref_tensor compute(op_work *w, const ref_tensor in[], const ref_tensor *o
 {
     ref_tensor operands[KIT_OPERANDS], want;
     bool is_f32 = is_float(out->dtype) || kit_block_elements(out->dtype) > 1;
-    memcpy(operands, in, sizeof operands);
+    for (int i = 0; i < KIT_OPERANDS; i++) {   // blocks are decoded once
+        bool is_block = in[i].data && kit_block_elements(in[i].dtype) > 1;
+        operands[i] = is_block ? copy_of(&in[i], TNP_DTYPE_F32) : in[i];
+    }
     want = copy_of(out, is_f32 ? TNP_DTYPE_F32 : out->dtype);
     if (w->writes) {
         ref_tensor table = copy_of(&in[0], TNP_DTYPE_F32);
         free(want.data);
+        if (operands[0].data != in[0].data)
+            free(operands[0].data);
         want = operands[0] = table;
     }
     if (ref_run(w->c->row->op, attributes(w), operands, &want) != REF_OK)
         kit_fail("a case that the reference can compute", "it cannot");
+    for (int i = 0; i < KIT_OPERANDS; i++)
+        if (operands[i].data != in[i].data && operands[i].data != want.data)
+            free(operands[i].data);
     return want;
 }
 

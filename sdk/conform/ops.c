@@ -55,6 +55,10 @@ static const types *types_of(const kit_op_row *row, uint32_t *count)
 #define ALL(list) (*count = sizeof(list) / sizeof *(list), (list))
     if (names(row, 'W') || names(row, 'V'))
         return ALL(of_weights);
+    if (names(row, 'K')) {
+        *count = 4;
+        return of_weights;
+    }
     if (names(row, 'P'))
         return ALL(of_plain);
     return names(row, 'F') ? ALL(of_floats) : ALL(of_none);

@@ -9,6 +9,7 @@
 //   "F ABC"         F32 or F16, the same for all F of the row     -1 to 1
 //   "W KN"          every type that weights may have; a constant
 //   "V DGS"         the same types, not a constant
+//   "K DGS"         the first four of these types
 //   "P AB"          every plain type
 //   "f32 A"         that type (f32 f16 bf16 i32 i64 i16 i8 bool)
 //   "… [0.5,2]"     numbers from 0.5 to 2        "… {0,9}"  whole ones
