@@ -96,6 +96,9 @@ _Noreturn void kit_end(int code);
 // how a process ends. Answers the wait status; the case fails when it is not over in time.
 int kit_in_process(void (*body)(void *argument), void *argument, int timeout_ms);
 
+_Noreturn void kit_leave(void);   // as an application does, with exit
+void kit_leave_from(void *argument);
+
 const tnp_plugin *kit_table(void);   // loads the file; fails the case
 
 uint64_t kit_now_ns(void);
@@ -269,7 +272,10 @@ tnp_op kit_chain_op(kit_rig *r);
 float kit_chain_value(tnp_op op, float x);   // by the reference
 // A chain x -> op -> op … of `nodes` nodes over F32 {count}. Value i is the i-th of the chain.
 void kit_chain(kit_slice *s, tnp_op op, uint32_t nodes, int64_t count);
-// One node over `count` elements, compiled and bound: storage 0 to storage 1.
+// Whether y is the op done `nodes` times to x.
+void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, uint32_t nodes,
+                     const char *what);
+// One node over `count` elements, made, claimed, compiled and bound: storage 0 to storage 1.
 void kit_small_program(kit_rig *r, kit_program *p, kit_slice *s, kit_claims *claims, int64_t count);
 
 #endif

@@ -1,0 +1,73 @@
+// chain.c: small slices for cases whose subject is not the op: chains of one unary op of F32 that
+// the device takes, whichever that is.
+#include "conform_internal.h"
+#include "reference/reference.h"
+
+// Each keeps numbers from 0.5 to 2 within reach, however often it is done, and changes them.
+static const tnp_op ops[] = { TNP_OP_SILU, TNP_OP_SIGMOID, TNP_OP_TANH, TNP_OP_GELU,
+                              TNP_OP_SQRT, TNP_OP_SIN,     TNP_OP_COS,  TNP_OP_NEG,
+                              TNP_OP_RELU, TNP_OP_ABS,     TNP_OP_RSQRT };
+
+void kit_chain(kit_slice *s, tnp_op op, uint32_t nodes, int64_t count)
+{
+    kit_slice_init(s);
+    for (uint32_t i = 0; i <= nodes; i++)
+        kit_slice_value(s, TNP_DTYPE_F32, 1, &count, NULL, 0,
+                        i == 0       ? TNP_STORAGE_ENTERS
+                        : i == nodes ? TNP_STORAGE_LEAVES
+                                     : 0);
+    for (uint32_t i = 0; i < nodes; i++)
+        kit_slice_node(s, op, NULL, &i, 1, i + 1);
+}
+
+tnp_op kit_chain_op(kit_rig *r)
+{
+    static kit_slice s;
+    static kit_claims claims;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        kit_chain(&s, ops[i], 1, 64);
+        kit_claim(r, &s, &claims);
+        if (kit_claim_of(&claims, 0))
+            return ops[i];
+    }
+    kit_skip("the device takes none of the ops of one F32 operand that this case could use");
+}
+
+float kit_chain_value(tnp_op op, float x)
+{
+    float y = 0;
+    ref_tensor in = { .data = (char *)&x, .dtype = TNP_DTYPE_F32 }, out;
+    for (int d = 0; d < TNP_MAX_DIMS; d++) {
+        in.dims[d] = 1;
+        in.strides[d] = sizeof(float);
+    }
+    out = in;
+    out.data = (char *)&y;
+    (void)ref_run(op, NULL, &in, &out);
+    return y;
+}
+
+void kit_small_program(kit_rig *r, kit_program *p, kit_slice *s, kit_claims *claims, int64_t count)
+{
+    kit_chain(s, kit_chain_op(r), 1, count);
+    kit_claim(r, s, claims);
+    const kit_taken *claim = kit_claim_of(claims, 0);
+    if (!claim)
+        kit_skip("refused: %s", claims->reasons[0]);
+    kit_program_place(r, p, s, &claim, 1, 0, 0);
+    kit_program_make(r, p, 0);
+}
+
+void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, uint32_t nodes,
+                     const char *what)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float want = x[i];
+        for (uint32_t n = 0; n < nodes; n++)
+            want = kit_chain_value(op, want);
+        float error = y[i] - want;
+        if (!(error <= 1e-5f && error >= -1e-5f))
+            kit_fail(kit_text("%s: element %lld is %.8g", what, (long long)i, (double)want), "%.8g",
+                     (double)y[i]);
+    }
+}
