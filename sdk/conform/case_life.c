@@ -1,7 +1,6 @@
 // case_life.c: the table, instances and devices: what is there, what starts and stops, what is left
 // behind.
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fenv.h>
 #include <locale.h>
 #include <pthread.h>
@@ -21,17 +20,18 @@ static void every_call_is_there(const kit_case *c)
         kit_fail("every call but the optional ones is there", "%s is NULL", #call);
     NEEDED(start)
     NEEDED(stop)
-    NEEDED(device_count) NEEDED(device_info) NEEDED(open) NEEDED(close) NEEDED(abandon)
-        NEEDED(memory_info) NEEDED(link) NEEDED(buffer_alloc) NEEDED(buffer_free)
-            NEEDED(semaphore_create) NEEDED(semaphore_destroy) NEEDED(semaphore_read)
-                NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait)
-                    NEEDED(queue_create) NEEDED(queue_destroy) NEEDED(queue_copy)
-                        NEEDED(queue_submit) NEEDED(claim) NEEDED(compile) NEEDED(program_destroy)
-                            NEEDED(bind) NEEDED(unbind) NEEDED(extension)
+    NEEDED(device_count)
+    NEEDED(device_info)
+    NEEDED(open) NEEDED(close) NEEDED(abandon) NEEDED(memory_info) NEEDED(link) NEEDED(buffer_alloc)
+        NEEDED(buffer_free) NEEDED(semaphore_create) NEEDED(semaphore_destroy)
+            NEEDED(semaphore_read) NEEDED(semaphore_signal) NEEDED(semaphore_fail)
+                NEEDED(semaphore_wait) NEEDED(queue_create) NEEDED(queue_destroy) NEEDED(queue_copy)
+                    NEEDED(queue_submit) NEEDED(claim) NEEDED(compile) NEEDED(program_destroy)
+                        NEEDED(bind) NEEDED(unbind) NEEDED(extension)
 #undef NEEDED
-                                if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
-                                    kit_fail("the table is of this major of the contract", "%u.%u",
-                                             t->abi >> 16, t->abi & 0xffff);
+                            if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
+                                kit_fail("the table is of this major of the contract", "%u.%u",
+                                         t->abi >> 16, t->abi & 0xffff);
 }
 
 // ----------------------------------------------------------------------------------------- threads
@@ -83,7 +83,7 @@ static void the_query_is_pure(const kit_case *c)
     tnp_error err = { .size = sizeof err };
     (void)c;
     const tnp_plugin *first = kit_table();
-    void *symbol = dlsym(kit.file, "tenon_plugin_query");
+    void *symbol = kit_query();
     tnp_query query;
     memcpy(&query, &symbol, sizeof query);
     for (int i = 0; i < 1000; i++) {

@@ -153,6 +153,11 @@ int kit_in_process(void (*body)(void *argument), void *argument, int timeout_ms)
     }
 }
 
+void *kit_query(void)
+{
+    return dlsym(kit.file, "tenon_plugin_query");
+}
+
 const tnp_plugin *kit_table(void)
 {
     if (kit.table)
@@ -161,7 +166,7 @@ const tnp_plugin *kit_table(void)
     kit.file = dlopen(kit.options->plugin, RTLD_NOW | RTLD_LOCAL);
     if (!kit.file)
         kit_fail("the file can be loaded", "%s", dlerror());
-    void *symbol = dlsym(kit.file, "tenon_plugin_query");
+    void *symbol = kit_query();
     tnp_query query;
     memcpy(&query, &symbol, sizeof query);
     if (!query)

@@ -100,6 +100,7 @@ _Noreturn void kit_leave(void);   // as an application does, with exit
 void kit_leave_from(void *argument);
 
 const tnp_plugin *kit_table(void);   // loads the file; fails the case
+void *kit_query(void);               // the symbol of the file that is loaded
 
 uint64_t kit_now_ns(void);
 void kit_sleep_ms(int ms);
