@@ -105,6 +105,10 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
         return cpu_error(err, TNP_E_ARG, "bind: %llu bytes from %llu, the buffer has %llu",
                          (unsigned long long)binding.bytes, (unsigned long long)binding.offset,
                          (unsigned long long)buffer->bytes);
+    if ((uintptr_t)(buffer->data + binding.offset) % CPU_ALIGNMENT != 0)
+        return cpu_error(err, TNP_E_ARG,
+                         "bind: offset %llu is at no multiple of %u bytes, as addresses are to be",
+                         (unsigned long long)binding.offset, CPU_ALIGNMENT);
     switch (binding.kind) {
     case TNP_BIND_STORAGE:
         return place_storage(bound, &binding, buffer, err);

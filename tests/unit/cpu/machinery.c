@@ -280,6 +280,7 @@ static void a_binding_that_cannot_work_is_refused(void **state)
         { "too short", 0, 255, 3, TNP_E_ARG },
         { "past the end of the buffer", RIG_BUFFER_BYTES - 128, 256, 3, TNP_E_ARG },
         { "past the end of all numbers", UINT64_MAX - 8, 256, 3, TNP_E_ARG },
+        { "at an address that is not aligned", 4096 + 4, 256, 3, TNP_E_ARG },
         { "an output that is not there", 0, 256, 2, TNP_E_ARG },
     };
     test_rig rig;
