@@ -22,7 +22,8 @@ static void every_call_is_there(const kit_case *c)
     NEEDED(stop)
     NEEDED(device_count)
     NEEDED(device_info)
-    NEEDED(open) NEEDED(close) NEEDED(abandon) NEEDED(memory_info) NEEDED(link) NEEDED(buffer_alloc)
+    NEEDED(open)
+    NEEDED(close) NEEDED(abandon) NEEDED(memory_info) NEEDED(link) NEEDED(buffer_alloc)
         NEEDED(buffer_free) NEEDED(semaphore_create) NEEDED(semaphore_destroy)
             NEEDED(semaphore_read) NEEDED(semaphore_signal) NEEDED(semaphore_fail)
                 NEEDED(semaphore_wait) NEEDED(queue_create) NEEDED(queue_destroy) NEEDED(queue_copy)
@@ -171,8 +172,7 @@ static void threads_block_the_signals_of_others(const kit_case *c)
         }
         if (wrong)
             kit_fail("threads of the plugin block all signals but those of their own faults",
-                     "one has it the other way round with signal %d (%s)", wrong,
-                     strsignal(wrong));
+                     "one has it the other way round with signal %d (%s)", wrong, strsignal(wrong));
     }
     r.t->queue_destroy(other);
     kit_rig_close(&r);

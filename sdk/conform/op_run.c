@@ -620,6 +620,48 @@ static bool is_permitted(const op_work *w, const kit_taken *claim)
     return false;
 }
 
+// A whole number of any kind: near the borders of what can be, or anything.
+static int32_t any_number(int64_t size)
+{
+    static const int32_t odd[] = { -1, INT32_MIN, INT32_MAX, 1 << 30, -256, 65536 };
+    double which = kit_random(0, 4);
+    if (which < 1)
+        return odd[(int)kit_random(0, 6)];
+    if (which < 2)
+        return (int32_t)size + (int32_t)kit_random(-2, 3);
+    return which < 3 ? (int32_t)kit_random(0, (double)size)
+                     : (int32_t)(uint32_t)kit_random(0, 0x1p32);
+}
+
+// Some rounds whose indices and lengths are any bytes: the work may fail with TNP_E_DATA or give any
+// result, but writes only elements of the result. Afterwards all is as it was.
+static void run_wild(kit_rig *r, op_work *w)
+{
+    for (int round = 0; round < 16; round++) {
+        set_contents(w, 0, round % 2 ? 0xff : 0x4b);
+        kit_seed(kit_hash(w->c->sizes) + 31u * (uint64_t)round + 1);
+        for (int i = 1; i < KIT_OPERANDS; i++) {
+            ref_tensor t = tensor_of(w, &w->of[i], w->p.image);
+            int64_t at[TNP_MAX_DIMS] = { 0 };
+            if (!w->of[i].is_there || t.dtype != TNP_DTYPE_I32 || ref_is_empty(&t))
+                continue;
+            do
+                ref_set(&t, at,
+                        any_number(w->size[(int)(w->of[i].index_of ? w->of[i].index_of : 'S')]));
+            while (ref_next(t.dims, at));
+        }
+        for (const char *l = w->c->limited; *l; l++) {
+            int32_t length = any_number(w->size[(int)*l]);
+            memcpy(w->p.image + w->p.at[w->s.values[w->length[(int)*l] - 1].storage], &length,
+                   sizeof length);
+        }
+        tnp_status status = kit_program_run(r, &w->p, NULL, 0);
+        if (status != TNP_OK)
+            kit_want(status, TNP_E_DATA, &r->err, "work whose indices or lengths are any numbers");
+        check_untouched(w);
+    }
+}
+
 static void run_claimed(kit_rig *r, op_work *w, const kit_taken *claim)
 {
     uint32_t from = w->c->in_place ? w->s.values[w->of[w->c->in_place - 1].value].storage + 1 : 0;
@@ -629,6 +671,8 @@ static void run_claimed(kit_rig *r, op_work *w, const kit_taken *claim)
     unsigned char *before = malloc(w->p.bytes);
     if (!before)
         kit_fail("memory for the case", "it is not there");
+    if (w->c->is_wild)
+        run_wild(r, w);
     run_round(r, w, 0, 0xff);
     memcpy(before, w->p.back, w->p.bytes);
     run_round(r, w, 1, 0x4b);

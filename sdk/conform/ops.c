@@ -2,7 +2,8 @@
 //
 // Of each row: every type on every set of sizes. Of its first two types, on the first set: each
 // layout of each operand, of the result, and of all; in place of each operand that ops.def permits;
-// each dim that may be limited at 0, 1, half and all, alone and together, with layouts and in place.
+// each dim that may be limited at 0, 1, half and all, alone and together, with layouts and in place;
+// any bytes in the place of indices and lengths.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -226,6 +227,22 @@ static void add_limits(kit_list *list, const kit_op_case *plain)
         add(list, &c, "all_count_half_in_place");
 }
 
+// Lengths that nobody checked, and indices.
+static void add_wild(kit_list *list, const kit_op_case *plain)
+{
+    kit_op_case c = *plain;
+    bool has_index = false;
+    for (int i = 0; i < KIT_OPERANDS; i++)
+        has_index |= is_there(plain->row, i) && i > 0 && !strncmp(plain->row->in[i], "i32", 3);
+    c.is_wild = true;
+    if (has_index)
+        add(list, &c, "any_index");
+    snprintf(c.limited, sizeof c.limited, "%s", plain->row->extents);
+    c.limit = KIT_HALF;
+    if (c.limited[0])
+        add(list, &c, "any_length");
+}
+
 static void add_row(kit_list *list, const kit_op_row *row)
 {
     uint32_t type_count;
@@ -246,6 +263,7 @@ static void add_row(kit_list *list, const kit_op_row *row)
             add_layouts(list, &c);
             add_in_place(list, &c);
             add_limits(list, &c);
+            add_wild(list, &c);
         }
     }
 }

@@ -53,6 +53,7 @@ struct kit_op_case {
     char limited[8];                    // letters
     kit_limit limit;
     bool by_update;   // lengths come with the submit; else they lie in memory
+    bool is_wild;     // indices and lengths are any bytes
 };
 
 void kit_run_op(const kit_case *c);
