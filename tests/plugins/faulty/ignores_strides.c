@@ -1,0 +1,43 @@
+// Takes rows with bytes between them, and computes as if there were none.
+#define FAULTY_CLAIM
+#define FAULTY_COMPILE
+#include "honest_program.h"
+
+enum { MOST = 64 };
+
+typedef struct flat {
+    tnp_slice slice;
+    tnp_value values[MOST];
+    const tnp_value *pointers[MOST];
+} flat;
+
+static const tnp_slice *flatten(const tnp_slice *from, flat *to)
+{
+    if (from->value_count > MOST)
+        return from;
+    to->slice = *from;
+    to->slice.values = to->pointers;
+    for (uint32_t i = 0; i < from->value_count; i++) {
+        to->values[i] = *from->values[i];
+        to->pointers[i] = &to->values[i];
+        for (int d = 1; d < TNP_MAX_DIMS; d++)
+            to->values[i].strides[d] = to->values[i].strides[d - 1] * to->values[i].dims[d - 1];
+    }
+    return &to->slice;
+}
+
+tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
+                     tnp_error *err)
+{
+    flat own;
+    return honest_claim(device, flatten(slice, &own), sink, err);
+}
+
+tnp_status tpl_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
+                       tnp_error *err)
+{
+    flat own;
+    tnp_compile other = *what;
+    other.slice = flatten(what->slice, &own);
+    return honest_compile(device, &other, out, err);
+}

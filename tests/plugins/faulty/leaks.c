@@ -1,0 +1,9 @@
+// Buffers of 4096 bytes and more are not given back.
+#define FAULTY_FREE
+#include "honest_memory.h"
+
+void tpl_buffer_free(tnp_buffer *buffer)
+{
+    if (buffer && buffer->bytes < 4096)
+        honest_free(buffer);
+}

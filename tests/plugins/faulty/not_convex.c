@@ -1,0 +1,15 @@
+// Claims the first and the third node of a chain as one unit.
+#define FAULTY_CLAIM
+#include "honest_program.h"
+
+tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
+                     tnp_error *err)
+{
+    const uint32_t nodes[] = { 0, 2 };
+    tnp_claim both = {
+        .size = sizeof both, .node_count = 2, .nodes = nodes, .name = "both", .cost_ns = 1
+    };
+    if (slice->node_count > 2)
+        sink->take(sink->context, &both);
+    return honest_claim(device, slice, sink, err);
+}
