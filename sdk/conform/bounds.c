@@ -1,8 +1,8 @@
 // bounds.c: how far a result may be off the reference, op by op, and why.
 //
-// Got is right when |got - want| <= absolute + ulps 2^-23 |want| + terms (K + 8) 2^-24 S, where S is
+// Got is right when |got - want| <= absolute + ulps 2^-23 |want| + terms (K + 8) 2^-24 S, S being
 // the sum of the sizes of the K terms that make it; NaN where NaN is wanted, infinities the same.
-// A result in F16, BF16 or a block type may be off by that type's own rounding too (kit_type_error).
+// A result in F16, BF16 or a block type may be off by its own rounding too (kit_type_error).
 // The bounds leave room for another order of summing and other formulas, not for another precision:
 // a device that computes F32 as TF32, F16 or BF16 must not claim F32.
 #include <math.h>

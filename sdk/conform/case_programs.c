@@ -1,4 +1,4 @@
-// case_programs.c: programs bound, replayed, overlapping; what a plugin may keep of what it was lent.
+// case_programs.c: programs bound, replayed, overlapping; what a plugin may keep of what it is lent.
 #include <stdlib.h>
 
 #include "conform_internal.h"

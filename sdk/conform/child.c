@@ -215,7 +215,7 @@ const char *kit_status_name(tnp_status status)
     return kit_text("the unknown status %d", status);
 }
 
-// How many bytes the character at `at` has; 0 when it is none. Overlong forms and surrogates are none.
+// How many bytes the character at `at` has; 0 when it is none, overlong, or a surrogate.
 static size_t character(const unsigned char *at)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -1,5 +1,5 @@
-// conform_internal.h: what the files of the kit share. Begin with child.c (a case runs), host.c (the
-// host it shows the plugin), rig.c (a device, ready to work), then any file of cases.
+// conform_internal.h: what the files of the kit share. Begin with child.c (a case runs), host.c (what
+// it shows the plugin), rig.c (a device, ready to work), then any file of cases.
 //
 // All of this lives in a child process that runs one case after another, so what belongs to the
 // case that runs now is one object, `kit`. A case that fails says so and ends the process: nothing

@@ -633,8 +633,8 @@ static int32_t any_number(int64_t size)
                      : (int32_t)(uint32_t)kit_random(0, 0x1p32);
 }
 
-// Some rounds whose indices and lengths are any bytes: the work may fail with TNP_E_DATA or give any
-// result, but writes only elements of the result. Afterwards all is as it was.
+// Some rounds whose indices and lengths are any bytes: the work may fail with TNP_E_DATA or give
+// any result, but writes only elements of the result. Afterwards all is as it was.
 static void run_wild(kit_rig *r, op_work *w)
 {
     for (int round = 0; round < 16; round++) {

@@ -2,8 +2,8 @@
 //
 // Of each row: every type on every set of sizes. Of its first two types, on the first set: each
 // layout of each operand, of the result, and of all; in place of each operand that ops.def permits;
-// each dim that may be limited at 0, 1, half and all, alone and together, with layouts and in place;
-// any bytes in the place of indices and lengths.
+// each dim that may be limited at 0, 1, half and all, alone and together, with layouts and in
+// place; any bytes in the place of indices and lengths.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -51,6 +51,16 @@ static void add_json(const output *out, const kit_result *r)
     json_array_append_new(out->cases, one);
 }
 
+static void print_failed(const output *out, const kit_result *r)
+{
+    const cli_list *settings = &out->given->common.settings;
+    printf("FAILED %s: want %s; got %s; again: tenon conform %s --filter '%s'", r->name,
+           r->expected, r->got, out->plugin, r->name);
+    for (uint32_t i = 0; i < settings->count; i++)
+        printf(" --set '%s'", settings->items[i]);
+    putchar('\n');
+}
+
 static void report(void *context, const kit_result *r)
 {
     const output *out = context;
@@ -59,8 +69,7 @@ static void report(void *context, const kit_result *r)
         return;
     }
     if (r->outcome == KIT_FAILED)
-        printf("FAILED %s: want %s; got %s; again: tenon conform %s --filter '%s'\n", r->name,
-               r->expected, r->got, out->plugin, r->name);
+        print_failed(out, r);
     else if (out->given->verbose && r->outcome == KIT_SKIPPED)
         printf("skipped %s: %s\n", r->name, r->got);
     else if (out->given->verbose)

@@ -1,6 +1,6 @@
 // Takes memory of the host for each submit.
 #define FAULTY_SUBMIT
-#include "honest_queue.h"
+#include "honest_queue.inc"
 
 tnp_status tpl_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count,
                             tnp_error *err)

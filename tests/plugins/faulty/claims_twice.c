@@ -1,6 +1,6 @@
 // Claims a node twice in one unit.
 #define FAULTY_CLAIM
-#include "honest_program.h"
+#include "honest_program.inc"
 
 tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
                      tnp_error *err)

@@ -1,6 +1,6 @@
 // Each answer costs more than the one before.
 #define FAULTY_CLAIM
-#include "honest_program.h"
+#include "honest_program.inc"
 
 static void take_dearer(void *context, const tnp_claim *claim)
 {

@@ -1,6 +1,6 @@
 // The cost of a claim is no number.
 #define FAULTY_CLAIM
-#include "honest_program.h"
+#include "honest_program.inc"
 
 static void take_nan(void *context, const tnp_claim *claim)
 {

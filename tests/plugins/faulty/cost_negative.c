@@ -1,6 +1,6 @@
 // A claim costs less than nothing, and its cost falls with the size.
 #define FAULTY_CLAIM
-#include "honest_program.h"
+#include "honest_program.inc"
 
 static void take_cheap(void *context, const tnp_claim *claim)
 {

@@ -2,7 +2,7 @@
 #define FAULTY_COMPILE
 #include <stdlib.h>
 
-#include "honest_program.h"
+#include "honest_program.inc"
 
 tnp_status tpl_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
                        tnp_error *err)

@@ -23,8 +23,8 @@ static tnp_plugin table;
 
 static const tnp_slice *without_extents(const tnp_slice *from, whole *to)
 {
-    if (from->value_count > MOST)
-        return from;
+    if (from->value_count > MOST || from->size != sizeof *from)
+        return from;   // of a later host
     to->slice = *from;
     to->slice.values = to->pointers;
     for (uint32_t i = 0; i < from->value_count; i++) {

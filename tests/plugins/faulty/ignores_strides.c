@@ -1,7 +1,7 @@
 // Takes rows with bytes between them, and computes as if there were none.
 #define FAULTY_CLAIM
 #define FAULTY_COMPILE
-#include "honest_program.h"
+#include "honest_program.inc"
 
 enum { MOST = 64 };
 
@@ -13,8 +13,8 @@ typedef struct flat {
 
 static const tnp_slice *flatten(const tnp_slice *from, flat *to)
 {
-    if (from->value_count > MOST)
-        return from;
+    if (from->value_count > MOST || from->size != sizeof *from)
+        return from;   // of a later host
     to->slice = *from;
     to->slice.values = to->pointers;
     for (uint32_t i = 0; i < from->value_count; i++) {

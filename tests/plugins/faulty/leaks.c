@@ -1,6 +1,6 @@
 // Buffers of 4096 bytes and more are not given back.
 #define FAULTY_FREE
-#include "honest_memory.h"
+#include "honest_memory.inc"
 
 void tpl_buffer_free(tnp_buffer *buffer)
 {

@@ -2,7 +2,7 @@
 #define FAULTY_CREATE
 #include <unistd.h>
 
-#include "honest_queue.h"
+#include "honest_queue.inc"
 
 static void *sleep_on(void *unused)
 {

@@ -1,16 +1,16 @@
 // Signals of programs are forgotten.
 #define FAULTY_SUBMIT
-#include "honest_queue.h"
+#include "honest_queue.inc"
 
 tnp_status tpl_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count,
                             tnp_error *err)
 {
-    tnp_submit without = *submits[0];
-    tnp_sync sync = *without.sync;
-    const tnp_submit *works[] = { &without };
-    if (!without.bound || count != 1)
+    const tnp_submit *first = submits[0];
+    if (count != 1 || first->size != sizeof *first || !first->bound)
         return honest_submit(queue, submits, count, err);
-    sync.signal_count = 0;
-    without.sync = &sync;
-    return honest_submit(queue, works, 1, err);
+    tnp_sync silent = *first->sync;
+    tnp_submit without = *first;
+    silent.signal_count = 0;
+    without.sync = &silent;
+    return honest_submit(queue, (const tnp_submit *[]){ &without }, 1, err);
 }

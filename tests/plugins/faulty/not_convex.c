@@ -1,6 +1,6 @@
 // Claims the first and the third node of a chain as one unit.
 #define FAULTY_CLAIM
-#include "honest_program.h"
+#include "honest_program.inc"
 
 tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
                      tnp_error *err)

@@ -1,6 +1,6 @@
 // Fills a struct to the size that it has here, whatever the caller's is.
 #define FAULTY_INFO
-#include "honest_memory.h"
+#include "honest_memory.inc"
 
 tnp_status tpl_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info,
                            tnp_error *err)

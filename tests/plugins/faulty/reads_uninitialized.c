@@ -1,6 +1,6 @@
 // What lay in the result before changes the result.
 #define FAULTY_RUN
-#include "honest_program.h"
+#include "honest_program.inc"
 
 tnp_status tpl_run(const tnp_bound *bound, const tnp_queue *queue, uint64_t run, tnp_error *err)
 {

@@ -1,6 +1,6 @@
 // Fails without a word.
 #define FAULTY_ALLOC
-#include "honest_memory.h"
+#include "honest_memory.inc"
 
 tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
                             tnp_error *err)

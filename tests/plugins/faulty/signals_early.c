@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "honest_memory.h"
+#include "honest_memory.inc"
 
 static void *copy_later(void *argument)
 {

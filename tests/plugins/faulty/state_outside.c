@@ -1,6 +1,6 @@
 // The first host of the process is taken for all of them.
 #define FAULTY_ALLOC
-#include "honest_memory.h"
+#include "honest_memory.inc"
 
 tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
                             tnp_error *err)

@@ -1,6 +1,6 @@
 // A C++ exception leaves a call.
 #define FAULTY_COMPILE
-#include "honest_program.h"
+#include "honest_program.inc"
 
 void faulty_throw(void);   // throw.cpp
 

@@ -1,6 +1,6 @@
 // A submit returns when its waits are reached, or after a while.
 #define FAULTY_SUBMIT
-#include "honest_queue.h"
+#include "honest_queue.inc"
 
 tnp_status tpl_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count,
                             tnp_error *err)
