@@ -174,6 +174,20 @@ static void add_operand(op_work *w, int i, uint32_t flags)
     set_extents(w, o);
 }
 
+// Operand 1 over the storage of operand 0.
+static void share_storage(op_work *w)
+{
+    const tnp_value *first = &w->s.values[w->of[0].value];
+    w->of[1].value = w->of[0].value;
+    if (w->c->sharing == KIT_SAME)
+        return;
+    w->of[1].value = w->s.slice.value_count++;
+    tnp_value *second = &w->s.values[w->of[1].value];
+    *second = *first;
+    second->offset += (uint64_t)first->strides[1];
+    w->s.storages[first->storage].bytes += (uint64_t)first->strides[1];
+}
+
 static void add_lengths(op_work *w)
 {
     for (const char *l = w->c->limited; *l; l++) {
@@ -218,9 +232,13 @@ static void build(op_work *w)
         if (!o->is_there)
             continue;
         bool is_written = w->writes && i == 0;
-        add_operand(w, i,
-                    is_written ? TNP_STORAGE_STATE | both
-                               : TNP_STORAGE_ENTERS | (o->is_constant ? TNP_STORAGE_CONSTANT : 0));
+        if (i == 1 && w->c->sharing != KIT_APART)
+            share_storage(w);
+        else
+            add_operand(w, i,
+                        is_written
+                            ? TNP_STORAGE_STATE | both
+                            : TNP_STORAGE_ENTERS | (o->is_constant ? TNP_STORAGE_CONSTANT : 0));
         if (o->is_constant)
             map_constant(w, o);
         inputs[i] = o->value;
@@ -662,6 +680,13 @@ static void run_wild(kit_rig *r, op_work *w)
     }
 }
 
+static void check_not_permitted(const op_work *w, const kit_taken *claim)
+{
+    if (is_permitted(w, claim))
+        kit_fail("no permission in place where another operand sees the bytes otherwise",
+                 "it is given, and operand 1 is operand 0 a row further on");
+}
+
 static void run_claimed(kit_rig *r, op_work *w, const kit_taken *claim)
 {
     uint32_t from = w->c->in_place ? w->s.values[w->of[w->c->in_place - 1].value].storage + 1 : 0;
@@ -718,6 +743,8 @@ void kit_run_op(const kit_case *c)
     const kit_taken *claim = kit_claim_of(&w->claims, 0);
     if (!claim)
         kit_will_skip("refused: %s", w->claims.reasons[0]);
+    else if (c->op->in_place && c->op->sharing == KIT_SHIFTED)
+        check_not_permitted(w, claim);
     else if (c->op->in_place && !is_permitted(w, claim))
         kit_will_skip("the claim does not permit it");
     else

@@ -227,6 +227,26 @@ static void add_limits(kit_list *list, const kit_op_case *plain)
         add(list, &c, "all_count_half_in_place");
 }
 
+// Both operands over one storage: the same elements, or some of them. In place the second must not be
+// permitted: elements would be overwritten before they are read.
+static void add_shared(kit_list *list, const kit_op_case *plain)
+{
+    const kit_op_row *row = plain->row;
+    kit_op_case c = *plain;
+    if (!is_there(row, 1) || strcmp(row->in[0], row->in[1]) != 0)
+        return;
+    c.sharing = KIT_SAME;
+    add(list, &c, "same_operand");
+    c.in_place = could_be_in_place(row, 0);
+    if (c.in_place)
+        add(list, &c, "same_operand_in_place");
+    c.sharing = KIT_SHIFTED;
+    if (c.in_place)
+        add(list, &c, "shifted_operand_in_place");
+    c.in_place = 0;
+    add(list, &c, "shifted_operand");
+}
+
 // Lengths that nobody checked, and indices.
 static void add_wild(kit_list *list, const kit_op_case *plain)
 {
@@ -262,6 +282,7 @@ static void add_row(kit_list *list, const kit_op_row *row)
                 continue;
             add_layouts(list, &c);
             add_in_place(list, &c);
+            add_shared(list, &c);
             add_limits(list, &c);
             add_wild(list, &c);
         }

@@ -44,13 +44,21 @@ typedef enum kit_layout {
 
 typedef enum kit_limit { KIT_ALL, KIT_NONE, KIT_ONE, KIT_HALF, KIT_WHOLE } kit_limit;
 
+// How operand 1 lies to operand 0.
+typedef enum kit_sharing {
+    KIT_APART,     // over a storage of its own
+    KIT_SAME,      // it is the same value
+    KIT_SHIFTED,   // over the same storage, a row further on
+} kit_sharing;
+
 struct kit_op_case {
     const kit_op_row *row;
     tnp_dtype floats, weights, plain;   // what F, W and V, P stand for
     char sizes[40];
     uint8_t layout[KIT_OPERANDS + 1];   // the last is that of the result
     uint8_t in_place;                   // 1 + operand whose bytes the result takes
-    char limited[8];                    // letters
+    kit_sharing sharing;
+    char limited[8];   // letters
     kit_limit limit;
     bool by_update;   // lengths come with the submit; else they lie in memory
     bool is_wild;     // indices and lengths are any bytes
