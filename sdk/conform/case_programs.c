@@ -375,54 +375,25 @@ static void many_programs_live_side_by_side(const kit_case *c)
 // Groups in any order, each alone, against all at once.
 static void packs_come_in_any_order(const kit_case *c)
 {
-    enum { K = 64, N = 37 };
-    static kit_slice s;
-    static kit_claims claims;
-    static float weights[K * N];
-    const kit_taken *packed = NULL;
+    static kit_packed k;
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_slice_init(&s);
-    fill_floats(weights, K * N);
-    uint32_t in[2] = { kit_slice_value(&s, TNP_DTYPE_F32, 2, (int64_t[]){ K, 3 }, NULL, 0,
-                                       TNP_STORAGE_ENTERS),
-                       kit_slice_value(&s, TNP_DTYPE_F32, 2, (int64_t[]){ K, N }, NULL, 0,
-                                       TNP_STORAGE_ENTERS | TNP_STORAGE_CONSTANT) };
-    uint32_t out = kit_slice_value(&s, TNP_DTYPE_F32, 2, (int64_t[]){ N, 3 }, NULL, 0,
-                                   TNP_STORAGE_LEAVES);
-    s.storages[1].data = weights;
-    kit_slice_node(&s, TNP_OP_MATMUL, NULL, in, 2, out);
-    kit_claim(&r, &s, &claims);
-    for (uint32_t i = 0; i < claims.count; i++)
-        if (claims.taken[i].claim.pack_count > 0 &&
-            !(claims.taken[i].packs[0].flags & TNP_PACK_BAKED))
-            packed = &claims.taken[i];
-    if (!packed)
-        kit_skip("no claim asks for a pack");
-    const tnp_pack *pack = &packed->packs[0];
-    uint64_t groups = (N + pack->group_rows - 1) / pack->group_rows;
-    uint64_t bytes = groups * pack->group_bytes;
-    unsigned char *all = malloc(bytes + 64), *apart = malloc(bytes + 64);
-    if (!all || !apart)
-        kit_fail("memory for the case", "it is not there");
-    memset(all, 0x11, bytes + 64);
-    memset(apart, 0x11, bytes + 64);
-    KIT_OK_OF(r.t->pack(r.device, &s.values[1], pack->layout, weights, 0, groups, all, &r.err),
-              &r.err, "pack");
-    for (uint64_t g = groups; g-- > 0;) {
-        unsigned char *to = apart + g * pack->group_bytes, behind[64];
-        memcpy(behind, to + pack->group_bytes, 64);
-        KIT_OK_OF(r.t->pack(r.device, &s.values[1], pack->layout, weights, g, g + 1, to, &r.err),
-                  &r.err, "pack");
-        if (memcmp(behind, to + pack->group_bytes, 64) != 0)
+    kit_pack_product(&r, &k);
+    memset(k.apart, 0x11, k.bytes + KIT_BEHIND);
+    for (uint64_t g = k.groups; g-- > 0;) {
+        unsigned char *to = k.apart + g * k.pack->group_bytes, behind[KIT_BEHIND];
+        memcpy(behind, to + k.pack->group_bytes, sizeof behind);
+        KIT_OK_OF(
+            r.t->pack(r.device, &k.s.values[1], k.pack->layout, k.weights, g, g + 1, to, &r.err),
+            &r.err, "pack");
+        if (memcmp(behind, to + k.pack->group_bytes, sizeof behind) != 0)
             kit_fail("pack writes the groups asked for and nothing else",
                      "it writes behind group %llu", (unsigned long long)g);
     }
-    if (memcmp(all, apart, bytes) != 0)
+    if (memcmp(k.all, k.apart, k.bytes) != 0)
         kit_fail("groups one by one are the bytes of all at once", "other bytes");
-    free(all);
-    free(apart);
+    kit_packed_free(&k);
     kit_rig_close(&r);
 }
 

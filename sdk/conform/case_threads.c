@@ -296,6 +296,30 @@ static void hosts_live_side_by_side(const kit_case *c)
     kit_rig_close(&r);
 }
 
+static void pack_some(share *s)
+{
+    const kit_packed *k = s->argument;
+    for (uint64_t g = (uint64_t)s->index; g < k->groups; g += THREADS)
+        KIT_OK_OF(s->r.t->pack(s->r.device, &k->s.values[1], k->pack->layout, k->weights, g, g + 1,
+                               k->apart + g * k->pack->group_bytes, &s->r.err),
+                  &s->r.err, "pack");
+}
+
+static void packs_are_made_by_all_threads(const kit_case *c)
+{
+    static kit_packed k;
+    kit_rig r;
+    (void)c;
+    kit_rig_open(&r);
+    kit_pack_product(&r, &k);
+    memset(k.apart, 0x11, k.bytes);
+    run_threads(&r, pack_some, &k);
+    if (memcmp(k.all, k.apart, k.bytes) != 0)
+        kit_fail("groups packed by several threads are the bytes of all at once", "other bytes");
+    kit_packed_free(&k);
+    kit_rig_close(&r);
+}
+
 static void ask_the_query(share *s)
 {
     void *symbol = NULL;
@@ -322,6 +346,7 @@ static const kit_row rows[] = {
     { "devices_are_opened_by_all_threads", devices_are_opened_by_all_threads },
     { "all_threads_compile_and_compute", all_threads_compile_and_compute },
     { "all_threads_use_one_semaphore", all_threads_use_one_semaphore },
+    { "packs_are_made_by_all_threads", packs_are_made_by_all_threads },
     { "work_fails_on_all_threads", work_fails_on_all_threads },
     { "a_device_is_abandoned_while_threads_use_it", a_device_is_abandoned_while_threads_use_it },
     { "hosts_live_side_by_side", hosts_live_side_by_side },

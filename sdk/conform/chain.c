@@ -1,5 +1,7 @@
 // chain.c: small slices for cases whose subject is not the op: chains of one unary op of F32 that
-// the device takes, whichever that is.
+// the device takes, whichever that is; a product whose weights it wants packed.
+#include <stdlib.h>
+
 #include "conform_internal.h"
 #include "reference/reference.h"
 
@@ -70,4 +72,52 @@ void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, u
             kit_fail(kit_text("%s: element %lld is %.8g", what, (long long)i, (double)want), "%.8g",
                      (double)y[i]);
     }
+}
+
+static const kit_taken *with_pack(const kit_claims *claims)
+{
+    for (uint32_t i = 0; i < claims->count; i++) {
+        const kit_taken *t = &claims->taken[i];
+        if (t->claim.pack_count > 0 && !(t->packs[0].flags & TNP_PACK_BAKED))
+            return t;
+    }
+    return NULL;
+}
+
+void kit_pack_product(kit_rig *r, kit_packed *k)
+{
+    enum { K = KIT_PACKED_K, N = KIT_PACKED_N };
+    memset(k, 0, sizeof *k);
+    kit_slice_init(&k->s);
+    for (int i = 0; i < K * N; i++)
+        k->weights[i] = (float)kit_random(-1, 1);
+    uint32_t in[2] = { kit_slice_value(&k->s, TNP_DTYPE_F32, 2, (int64_t[]){ K, 3 }, NULL, 0,
+                                       TNP_STORAGE_ENTERS),
+                       kit_slice_value(&k->s, TNP_DTYPE_F32, 2, (int64_t[]){ K, N }, NULL, 0,
+                                       TNP_STORAGE_ENTERS | TNP_STORAGE_CONSTANT) };
+    uint32_t out = kit_slice_value(&k->s, TNP_DTYPE_F32, 2, (int64_t[]){ N, 3 }, NULL, 0,
+                                   TNP_STORAGE_LEAVES);
+    k->s.storages[1].data = k->weights;
+    kit_slice_node(&k->s, TNP_OP_MATMUL, NULL, in, 2, out);
+    kit_claim(r, &k->s, &k->claims);
+    const kit_taken *packed = with_pack(&k->claims);
+    if (!packed)
+        kit_skip("no claim asks for a pack");
+    k->pack = &packed->packs[0];
+    k->groups = (N + k->pack->group_rows - 1) / k->pack->group_rows;
+    k->bytes = k->groups * k->pack->group_bytes;
+    k->all = malloc(k->bytes + KIT_BEHIND);
+    k->apart = malloc(k->bytes + KIT_BEHIND);
+    if (!k->all || !k->apart)
+        kit_fail("memory for the case", "it is not there");
+    memset(k->all, 0x11, k->bytes + KIT_BEHIND);
+    KIT_OK_OF(r->t->pack(r->device, &k->s.values[1], k->pack->layout, k->weights, 0, k->groups,
+                         k->all, &r->err),
+              &r->err, "pack");
+}
+
+void kit_packed_free(kit_packed *k)
+{
+    free(k->all);
+    free(k->apart);
 }

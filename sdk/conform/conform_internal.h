@@ -273,6 +273,20 @@ tnp_op kit_chain_op(kit_rig *r);
 float kit_chain_value(tnp_op op, float x);   // by the reference
 // A chain x -> op -> op … of `nodes` nodes over F32 {count}. Value i is the i-th of the chain.
 void kit_chain(kit_slice *s, tnp_op op, uint32_t nodes, int64_t count);
+// A product whose F32 weights {K, N} a claim wants packed, and all of them packed at once; skips
+// where none does. Behind `bytes` of both there is room that nobody may write.
+enum { KIT_PACKED_K = 64, KIT_PACKED_N = 37, KIT_BEHIND = 64 };
+typedef struct kit_packed {
+    kit_slice s;
+    kit_claims claims;
+    float weights[KIT_PACKED_K * KIT_PACKED_N];
+    const tnp_pack *pack;
+    uint64_t groups, bytes;
+    unsigned char *all, *apart;
+} kit_packed;
+void kit_pack_product(kit_rig *r, kit_packed *k);
+void kit_packed_free(kit_packed *k);
+
 // Whether y is the op done `nodes` times to x.
 void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, uint32_t nodes,
                      const char *what);
