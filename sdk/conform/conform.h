@@ -13,9 +13,8 @@
 typedef enum kit_outcome { KIT_PASSED, KIT_FAILED, KIT_SKIPPED } kit_outcome;
 
 typedef struct kit_result {
-    const char *name;     // theme.case, or ops.OP.…
-    const char *device;   // what the plugin calls it; "" for a case of the file
-    uint32_t device_index;
+    const char *name;   // theme.case, or ops.OP.…
+    uint32_t device;    // its index; 0 for a case of the file
     kit_outcome outcome;
     const char *expected;   // of a failed case, else ""
     const char *got;        // of a failed case; of a skipped one the reason

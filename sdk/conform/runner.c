@@ -22,8 +22,6 @@ typedef struct run {
     const kit_options *options;
     kit_summary *summary;
     uint32_t device;
-    char device_name[160];
-    bool is_device_told;
     uint8_t *ops_seen;   // by op number: 1 = a case ran
 } run;
 
@@ -196,8 +194,7 @@ static void report(run *r, const kit_case *c, const verdict *v)
                                  : &s->skipped) += 1;
     count_op(r, c, v);
     kit_result result = { .name = c->name,
-                          .device = c->is_of_file ? "" : r->device_name,
-                          .device_index = r->device,
+                          .device = r->device,
                           .outcome = v->outcome,
                           .expected = v->expected,
                           .got = v->got,
@@ -315,7 +312,6 @@ kit_status kit_run(const kit_options *options, kit_summary *out_summary, char *o
         snprintf(out_why, why_bytes, "%s",
                  status == KIT_NO_CASE ? "no case fits the filter" : "out of memory");
     for (r.device = 0; r.device < out_summary->devices && status == KIT_OK; r.device++) {
-        snprintf(r.device_name, sizeof r.device_name, "device %u", r.device);
         if (!run_device(&r, &list)) {
             snprintf(out_why, why_bytes, "the system gives no process: %s", strerror(errno));
             status = KIT_NO_CHILD;

@@ -41,8 +41,8 @@ static const char *outcome_name(kit_outcome outcome)
 
 static void add_json(const output *out, const kit_result *r)
 {
-    json_t *one = json_pack("{ss si ss sf}", "name", r->name, "device", (int)r->device_index,
-                            "outcome", outcome_name(r->outcome), "ms", r->ms);
+    json_t *one = json_pack("{ss si ss sf}", "name", r->name, "device", (int)r->device, "outcome",
+                            outcome_name(r->outcome), "ms", r->ms);
     // A plugin's words need not be UTF-8: then they are left out.
     if (r->outcome == KIT_FAILED)
         json_object_set_new(one, "expected", json_string(r->expected));
@@ -54,7 +54,10 @@ static void add_json(const output *out, const kit_result *r)
 static void print_failed(const output *out, const kit_result *r)
 {
     const cli_list *settings = &out->given->common.settings;
-    printf("FAILED %s: want %s; got %s; again: tenon conform %s --filter '%s'", r->name,
+    char device[32] = "";
+    if (r->device > 0)
+        snprintf(device, sizeof device, " on device %u", r->device);
+    printf("FAILED %s%s: want %s; got %s; again: tenon conform %s --filter '%s'", r->name, device,
            r->expected, r->got, out->plugin, r->name);
     for (uint32_t i = 0; i < settings->count; i++)
         printf(" --set '%s'", settings->items[i]);
