@@ -269,6 +269,46 @@ static void cancelled_work_never_starts(const kit_case *c)
     kit_rig_close(&r);
 }
 
+// What runs runs to its end, and only then is the failure seen: whoever sees it may use the memory.
+static void a_failure_is_seen_when_nothing_runs_any_more(const kit_case *c)
+{
+    enum { BYTES = 16 << 20 };
+    static unsigned char to[BYTES];
+    kit_rig r;
+    (void)c;
+    kit_rig_open(&r);
+    tnp_buffer *buffer = kit_buffer(&r, BYTES);
+    tnp_copy zeros = { .size = sizeof zeros, .to_buffer = buffer, .bytes = BYTES, .rows = 1 };
+    tnp_copy out = {
+        .size = sizeof out, .from_buffer = buffer, .to_host = to, .bytes = BYTES, .rows = 1
+    };
+    KIT_OK_OF(kit_copy(&r, r.queue, &zeros, NULL, 0, r.done, 1), &r.err, "queue_copy");
+    kit_wait_ok(&r, r.done, 1, "a copy");
+    for (int round = 0; round < 8; round++) {
+        tnp_semaphore *signal = kit_semaphore(&r, 0);
+        memset(to, 0x77, BYTES);
+        KIT_OK_OF(kit_copy(&r, r.queue, &out, NULL, 0, signal, 1), &r.err, "queue_copy");
+        // It has begun, or will not for a while.
+        uint64_t end = kit_now_ns() + 20000000;
+        while (*(volatile unsigned char *)to == 0x77 && kit_now_ns() < end)
+            ;
+        KIT_OK_OF(r.t->semaphore_fail(signal, TNP_E_CANCELLED, "given up", &r.err), &r.err,
+                  "semaphore_fail");
+        tnp_status status = kit_wait(&r, signal, 1);
+        if (status != TNP_OK)   // it may have been faster
+            kit_want(status, TNP_E_CANCELLED, &r.err, "a wait for what was given up");
+        memset(to, 0x33, BYTES);
+        kit_sleep_ms(10);
+        for (int i = 0; i < BYTES; i++)
+            if (to[i] != 0x33)
+                kit_fail("a failure is seen when the last running work is gone",
+                         "a copy still writes byte %d behind it", i);
+        r.t->semaphore_destroy(signal);
+    }
+    r.t->buffer_free(buffer);
+    kit_rig_close(&r);
+}
+
 // All signals of the work have failed: what it names is not in use, even though it is in the queue.
 static void what_failed_work_names_may_go_before_its_turn(const kit_case *c)
 {
@@ -480,6 +520,8 @@ static const kit_row rows[] = {
     { "a_failure_passes_to_what_waits_and_no_further",
       a_failure_passes_to_what_waits_and_no_further },
     { "cancelled_work_never_starts", cancelled_work_never_starts },
+    { "a_failure_is_seen_when_nothing_runs_any_more",
+      a_failure_is_seen_when_nothing_runs_any_more },
     { "what_failed_work_names_may_go_before_its_turn",
       what_failed_work_names_may_go_before_its_turn },
     { "a_destroyed_queue_fails_what_has_not_started",
