@@ -38,14 +38,14 @@ tnp_op kit_chain_op(kit_rig *r)
 float kit_chain_value(tnp_op op, float x)
 {
     float y = 0;
-    ref_tensor in = { .data = (char *)&x, .dtype = TNP_DTYPE_F32 }, out;
+    ref_tensor in[KIT_OPERANDS] = { { .data = (char *)&x, .dtype = TNP_DTYPE_F32 } }, out;
     for (int d = 0; d < TNP_MAX_DIMS; d++) {
-        in.dims[d] = 1;
-        in.strides[d] = sizeof(float);
+        in[0].dims[d] = 1;
+        in[0].strides[d] = sizeof(float);
     }
-    out = in;
+    out = in[0];
     out.data = (char *)&y;
-    (void)ref_run(op, NULL, &in, &out);
+    (void)ref_run(op, NULL, in, &out);
     return y;
 }
 
