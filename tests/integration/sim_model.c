@@ -143,7 +143,7 @@ static void the_model_has_the_same_bits_on_any_devices(void **state)
         { "[{\"name\":\"a\",\"import\":true}]", { "a" }, { "a" } },
         { "[{\"name\":\"a\",\"import\":true,\"host_visible\":false}]", { "a" }, { "a" } },
         { "[{\"name\":\"a\",\"alignment\":4096}]", { "a" }, { "a" } },
-        { "[{\"name\":\"a\",\"alignment\":16}]", { "a" }, { "a" } },
+        { "[{\"name\":\"a\",\"alignment\":32}]", { "a" }, { "a" } },
         { "[{\"name\":\"a\",\"update_bytes\":256}]", { "a" }, { "a" } },
         { "[{\"name\":\"a\",\"order\":\"late\"}]", { "a" }, { "a" } },
         { "[{\"name\":\"a\",\"order\":\"late\",\"host_visible\":false,\"update_bytes\":256}]",

@@ -182,7 +182,7 @@ static void settings_that_are_wrong_are_refused_in_one_line(void **state)
         { "[{\"memory_bytes\":9223372036854775807}]", "memory_bytes: must be" },
         { "[{\"max_alloc_bytes\":true}]", "max_alloc_bytes: must be" },
         { "[{\"alignment\":48}]", "alignment: must be a power of two" },
-        { "[{\"alignment\":8}]", "alignment: must be a whole number from 16 to 1048576" },
+        { "[{\"alignment\":8}]", "alignment: must be a whole number from 32 to 1048576" },
         { "[{\"host_visible\":1}]", "host_visible: must be true or false" },
         { "[{\"host_visible\":null}]", "host_visible: must be true or false" },
         { "[{\"update_bytes\":255}]", "update_bytes: must be from 256" },

@@ -175,7 +175,7 @@ static tnp_status read_dtypes(const place *at, const json_t *value, sim_spec *sp
 
 static tnp_status read_alignment(const place *at, const json_t *value, sim_spec *spec)
 {
-    tnp_status status = read_count(at, value, 16, 1 << 20, &spec->alignment);
+    tnp_status status = read_count(at, value, 32, 1 << 20, &spec->alignment);
     if (status == TNP_OK && (spec->alignment & (spec->alignment - 1)))
         return refuse(at, "must be a power of two");
     return status;
