@@ -127,21 +127,21 @@ static void run_reference(const kit_slice *s, unsigned char *const *bytes)
 static void run_units(kit_rig *r, kit_slice *s, const kit_taken *const *units, uint32_t count,
                       unsigned char *const *bytes, const char *what)
 {
-    static kit_program p;
-    kit_program_place(r, &p, s, units, count, 0, 0);
-    kit_program_make(r, &p, 0);
+    kit_program *p = kit_new(sizeof(kit_program));
+    kit_program_place(r, p, s, units, count, 0, 0);
+    kit_program_make(r, p, 0);
     for (int round = 0; round < 2; round++) {
-        kit_program_fill(&p, round ? 0x4b : 0xff);
+        kit_program_fill(p, round ? 0x4b : 0xff);
         for (uint32_t i = 0; i < s->slice.storage_count; i++)
             if (s->storages[i].flags & TNP_STORAGE_ENTERS)
-                memcpy(p.image + p.at[i], bytes[i], s->storages[i].bytes);
-        KIT_OK_OF(kit_program_run(r, &p, NULL, 0), &r->err, "the work");
+                memcpy(p->image + p->at[i], bytes[i], s->storages[i].bytes);
+        KIT_OK_OF(kit_program_run(r, p, NULL, 0), &r->err, "the work");
         for (uint32_t i = 0; i < s->slice.storage_count; i++) {
             if (!(s->storages[i].flags & TNP_STORAGE_LEAVES))
                 continue;
             for (uint64_t k = 0; k < s->storages[i].bytes / sizeof(float); k++) {
                 float got, want;
-                memcpy(&got, p.back + p.at[i] + k * sizeof got, sizeof got);
+                memcpy(&got, p->back + p->at[i] + k * sizeof got, sizeof got);
                 memcpy(&want, bytes[i] + k * sizeof want, sizeof want);
                 if (!(fabsf(got - want) <= 1e-4f * (1 + fabsf(want))))
                     kit_fail(kit_text("element %llu is %.8g, %s", (unsigned long long)k,
@@ -150,12 +150,12 @@ static void run_units(kit_rig *r, kit_slice *s, const kit_taken *const *units, u
             }
         }
     }
-    kit_program_free(r, &p);
+    kit_program_free(r, p);
 }
 
 static void run_both_ways(kit_rig *r, kit_slice *s)
 {
-    static kit_claims claims;
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     unsigned char *bytes[KIT_VALUES];
     const kit_taken *units[KIT_NODES];
     for (uint32_t i = 0; i < s->slice.storage_count; i++) {
@@ -170,11 +170,11 @@ static void run_both_ways(kit_rig *r, kit_slice *s)
             s->storages[i].data = bytes[i];
     }
     run_reference(s, bytes);
-    kit_claim(r, s, &claims);
-    uint32_t single = cover(&claims, false, units);
+    kit_claim(r, s, claims);
+    uint32_t single = cover(claims, false, units);
     if (single > 0)
         run_units(r, s, units, single, bytes, "node by node");
-    uint32_t largest = cover(&claims, true, units);
+    uint32_t largest = cover(claims, true, units);
     if (largest > 0 && largest != single)
         run_units(r, s, units, largest, bytes, "in the largest units claimed");
     for (uint32_t i = 0; i < s->slice.storage_count; i++)
@@ -185,71 +185,71 @@ static void run_both_ways(kit_rig *r, kit_slice *s)
 
 static void a_chain_is_convex_and_runs(const kit_case *c)
 {
-    static kit_slice s;
+    kit_slice *s = kit_new(sizeof(kit_slice));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_chain(&s, kit_chain_op(&r), 6, 65);
-    run_both_ways(&r, &s);
+    kit_chain(s, kit_chain_op(&r), 6, 65);
+    run_both_ways(&r, s);
     kit_rig_close(&r);
 }
 
 static void a_diamond_is_convex_and_runs(const kit_case *c)
 {
-    static kit_slice s;
+    kit_slice *s = kit_new(sizeof(kit_slice));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    diamond(&s, kit_chain_op(&r), 33);
-    run_both_ways(&r, &s);
+    diamond(s, kit_chain_op(&r), 33);
+    run_both_ways(&r, s);
     kit_rig_close(&r);
 }
 
 static void a_feed_forward_is_convex_and_runs(const kit_case *c)
 {
-    static kit_slice s;
+    kit_slice *s = kit_new(sizeof(kit_slice));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    feed_forward(&s);
-    run_both_ways(&r, &s);
+    feed_forward(s);
+    run_both_ways(&r, s);
     kit_rig_close(&r);
 }
 
 // Slices at random: unary nodes and sums over any earlier values, some over one storage again.
 static void random_slices_get_claims_that_keep_the_rules(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     tnp_op op = kit_chain_op(&r);
     for (int round = 0; round < 100; round++) {
-        kit_slice_init(&s);
-        uint32_t last = vector(&s, 17, 3, TNP_STORAGE_ENTERS), count = 3 + (uint32_t)(round % 10);
+        kit_slice_init(s);
+        uint32_t last = vector(s, 17, 3, TNP_STORAGE_ENTERS), count = 3 + (uint32_t)(round % 10);
         for (uint32_t n = 0; n < count; n++) {
             uint32_t a = (uint32_t)kit_random(0, last + 1), b = (uint32_t)kit_random(0, last + 1);
-            uint32_t to = vector(&s, 17, 3, kit_random(0, 1) < 0.3 ? TNP_STORAGE_LEAVES : 0);
+            uint32_t to = vector(s, 17, 3, kit_random(0, 1) < 0.3 ? TNP_STORAGE_LEAVES : 0);
             bool is_sum = kit_random(0, 1) < 0.5;
-            node(&s, is_sum ? TNP_OP_ADD : op, NULL, a, is_sum ? b : TNP_NONE, to);
+            node(s, is_sum ? TNP_OP_ADD : op, NULL, a, is_sum ? b : TNP_NONE, to);
             last = to;
         }
-        kit_claim(&r, &s, &claims);
+        kit_claim(&r, s, claims);
     }
     kit_rig_close(&r);
 }
 
 static void another_instance_gives_the_same_answer(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims[2];
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new((2) * sizeof(kit_claims));
     kit_rig r;
     (void)c;
     for (int i = 0; i < 2; i++) {
         kit_rig_open(&r);
-        kit_chain(&s, kit_chain_op(&r), 4, 1000);
-        kit_claim(&r, &s, &claims[i]);
+        kit_chain(s, kit_chain_op(&r), 4, 1000);
+        kit_claim(&r, s, &claims[i]);
         kit_rig_close(&r);
     }
     if (claims[0].count != claims[1].count)
@@ -267,66 +267,67 @@ static void another_instance_gives_the_same_answer(const kit_case *c)
 
 static void expect_refusal(kit_rig *r, const kit_slice *s, const char *what)
 {
-    static kit_claims claims;
-    kit_claim(r, s, &claims);
-    for (uint32_t i = 0; i < claims.count; i++)
-        for (uint32_t k = 0; k < claims.taken[i].claim.node_count; k++)
-            if (claims.taken[i].nodes[k] == 0)
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_claim(r, s, claims);
+    for (uint32_t i = 0; i < claims->count; i++)
+        for (uint32_t k = 0; k < claims->taken[i].claim.node_count; k++)
+            if (claims->taken[i].nodes[k] == 0)
                 kit_fail(kit_text("%s is refused", what), "it is claimed as '%s'",
-                         claims.taken[i].name);
+                         claims->taken[i].name);
 }
 
 // Numbers of a later release, operands that an op did not have.
 static void what_is_not_known_is_refused(const kit_case *c)
 {
-    static kit_slice s;
+    kit_slice *s = kit_new(sizeof(kit_slice));
     static const uint32_t more[] = { 0, 0, 0, 0, 0, 0 };
     static const uint32_t left_out[] = { 0, TNP_NONE, TNP_NONE };
-    static kit_claims claims;
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     tnp_op op = kit_chain_op(&r);
-    kit_chain(&s, 60000, 1, 64);
-    expect_refusal(&r, &s, "op 60000");
-    kit_chain(&s, 0x80000001u, 1, 64);
-    expect_refusal(&r, &s, "a private op");
-    kit_chain(&s, TNP_OP_RESHAPE, 1, 64);
-    expect_refusal(&r, &s, "an op that only makes a view");
-    kit_chain(&s, op, 1, 64);
-    s.values[0].dtype = 200;
-    expect_refusal(&r, &s, "dtype 200");
-    kit_chain(&s, op, 1, 64);
-    s.values[1].dtype = 0x80000001u;
-    expect_refusal(&r, &s, "a private dtype");
-    kit_chain(&s, op, 1, 64);
-    s.nodes[0].inputs = more;
-    s.nodes[0].input_count = 6;
-    expect_refusal(&r, &s, "an op with more inputs than it has");
-    kit_chain(&s, op, 1, 64);
-    s.values[0].layout = 77;
-    s.storages[0].flags |= TNP_STORAGE_CONSTANT;
-    expect_refusal(&r, &s, "a constant in a layout that the plugin has not made");
-    kit_chain(&s, op, 1, 64);
-    s.nodes[0].inputs = left_out;
-    s.nodes[0].input_count = 3;
-    kit_claim(&r, &s, &claims);   // extra inputs that are left out say nothing
-    if (!kit_claim_of(&claims, 0))
-        kit_fail("extra inputs that are left out change nothing", "refused: %s", claims.reasons[0]);
+    kit_chain(s, 60000, 1, 64);
+    expect_refusal(&r, s, "op 60000");
+    kit_chain(s, 0x80000001u, 1, 64);
+    expect_refusal(&r, s, "a private op");
+    kit_chain(s, TNP_OP_RESHAPE, 1, 64);
+    expect_refusal(&r, s, "an op that only makes a view");
+    kit_chain(s, op, 1, 64);
+    s->values[0].dtype = 200;
+    expect_refusal(&r, s, "dtype 200");
+    kit_chain(s, op, 1, 64);
+    s->values[1].dtype = 0x80000001u;
+    expect_refusal(&r, s, "a private dtype");
+    kit_chain(s, op, 1, 64);
+    s->nodes[0].inputs = more;
+    s->nodes[0].input_count = 6;
+    expect_refusal(&r, s, "an op with more inputs than it has");
+    kit_chain(s, op, 1, 64);
+    s->values[0].layout = 77;
+    s->storages[0].flags |= TNP_STORAGE_CONSTANT;
+    expect_refusal(&r, s, "a constant in a layout that the plugin has not made");
+    kit_chain(s, op, 1, 64);
+    s->nodes[0].inputs = left_out;
+    s->nodes[0].input_count = 3;
+    kit_claim(&r, s, claims);   // extra inputs that are left out say nothing
+    if (!kit_claim_of(claims, 0))
+        kit_fail("extra inputs that are left out change nothing", "refused: %s",
+                 claims->reasons[0]);
     kit_rig_close(&r);
 }
 
 static void an_empty_slice_has_no_claims(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_slice_init(&s);
-    kit_claim(&r, &s, &claims);
-    if (claims.count > 0)
-        kit_fail("no claim of a slice without nodes", "%u", claims.count);
+    kit_slice_init(s);
+    kit_claim(&r, s, claims);
+    if (claims->count > 0)
+        kit_fail("no claim of a slice without nodes", "%u", claims->count);
     kit_rig_close(&r);
 }
 

@@ -202,9 +202,9 @@ static void more_than_the_queue_was_made_for(const kit_case *c)
 
 static void updates_that_cannot_be(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     static char data[4096];
     static const struct {
         tnp_update update;
@@ -221,11 +221,11 @@ static void updates_that_cannot_be(const kit_case *c)
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, 16);
+    kit_small_program(&r, p, s, claims, 16);
     tnp_point signal = { r.done, 1 };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &signal };
     tnp_submit work = {
-        .size = sizeof work, .update_count = 1, .updates = many, .sync = &sync, .bound = p.bound
+        .size = sizeof work, .update_count = 1, .updates = many, .sync = &sync, .bound = p->bound
     };
     const tnp_submit *works[] = { &work };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -241,24 +241,24 @@ static void updates_that_cannot_be(const kit_case *c)
     work.update_count = 1;
     KIT_OK_OF(r.t->queue_submit(r.queue, works, 1, &r.err), &r.err, "queue_submit");
     kit_wait_ok(&r, r.done, 1, "work behind calls that were refused");
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void a_bound_on_a_queue_for_copies(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, 16);
+    kit_small_program(&r, p, s, claims, 16);
     tnp_queue *copies = kit_queue(&r, TNP_QUEUE_COPY);
-    kit_want(kit_submit(&r, copies, p.bound, NULL, 0, r.done, 1), TNP_E_ARG, &r.err,
+    kit_want(kit_submit(&r, copies, p->bound, NULL, 0, r.done, 1), TNP_E_ARG, &r.err,
              "queue_submit of a program on a queue for copies");
     r.t->queue_destroy(copies);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -274,32 +274,32 @@ static tnp_status bind_with(kit_rig *r, const kit_program *p, const tnp_binding 
 
 static void bindings_that_cannot_be(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, 64);
-    if (p.units[0]->claim.scratch_bytes > 0 || p.units[0]->claim.pack_count > 0)
+    kit_small_program(&r, p, s, claims, 64);
+    if (p->units[0]->claim.scratch_bytes > 0 || p->units[0]->claim.pack_count > 0)
         kit_skip("the claim asks for more than storages");
     tnp_binding good[2], bad[2];
     for (uint32_t i = 0; i < 2; i++)
         good[i] = (tnp_binding){ .size = sizeof *good,
                                  .kind = TNP_BIND_STORAGE,
                                  .index = i,
-                                 .buffer = p.buffer,
-                                 .offset = p.at[i],
-                                 .bytes = s.storages[i].bytes };
+                                 .buffer = p->buffer,
+                                 .offset = p->at[i],
+                                 .bytes = s->storages[i].bytes };
 #define BAD(text, count, ...)                                                                      \
     memcpy(bad, good, sizeof bad);                                                                 \
     __VA_ARGS__;                                                                                   \
-    REFUSED(&r, TNP_E_ARG, tnp_bound, out, bind_with(&r, &p, bad, (count), &out), text)
+    REFUSED(&r, TNP_E_ARG, tnp_bound, out, bind_with(&r, p, bad, (count), &out), text)
     BAD("bind without a storage that is read", 1, bad[0] = good[1]);
     BAD("bind of storage 77", 2, bad[1].index = 77);
     BAD("bind of storage 2^32 - 1", 2, bad[1].index = UINT32_MAX);
     BAD("bind without a buffer", 2, bad[0].buffer = NULL);
-    BAD("bind past the end of a buffer", 2, bad[0].offset = p.bytes);
+    BAD("bind past the end of a buffer", 2, bad[0].offset = p->bytes);
     BAD("bind at an offset near 2^64", 2, bad[0].offset = UINT64_MAX - 63);
     BAD("bind with fewer bytes than the values need", 2, bad[0].bytes = 255);
     if (r.memory.alignment_bytes > 1) {
@@ -309,40 +309,40 @@ static void bindings_that_cannot_be(const kit_case *c)
     memcpy(bad, good, sizeof bad);
     bad[1].kind = 99;
     tnp_bound *bound = NULL;
-    tnp_status status = bind_with(&r, &p, bad, 2, &bound);
+    tnp_status status = bind_with(&r, p, bad, 2, &bound);
     if (status != TNP_E_UNSUPPORTED)   // of a later release, or wrong
         kit_want(status, TNP_E_ARG, &r.err, "bind of kind 99");
-    KIT_OK_OF(bind_with(&r, &p, good, 2, &bound), &r.err, "bind of what is right");
+    KIT_OK_OF(bind_with(&r, p, good, 2, &bound), &r.err, "bind of what is right");
     r.t->unbind(bound);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void claims_that_were_not_made(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, 64);
-    kit_taken made_up = *p.units[0];
+    kit_small_program(&r, p, s, claims, 64);
+    kit_taken made_up = *p->units[0];
     const tnp_claim *units[] = { &made_up.claim };
-    tnp_compile what = { .size = sizeof what, .unit_count = 1, .slice = &s.slice, .units = units };
+    tnp_compile what = { .size = sizeof what, .unit_count = 1, .slice = &s->slice, .units = units };
     made_up.claim.nodes = made_up.nodes;
     made_up.nodes[0] = 5;
     REFUSED(&r, TNP_E_ARG, tnp_program, out, r.t->compile(r.device, &what, &out, &r.err),
             "compile of a node that is not in the slice");
     made_up.nodes[0] = 0;
-    s.nodes[0].op = 60000;   // nothing that was claimed
+    s->nodes[0].op = 60000;   // nothing that was claimed
     tnp_program *out = (tnp_program *)&untouched;
     tnp_status status = r.t->compile(r.device, &what, &out, &r.err);
     if (status != TNP_E_UNSUPPORTED)
         kit_want(status, TNP_E_ARG, &r.err, "compile of what was not claimed");
     if (out != (tnp_program *)&untouched)
         kit_fail("outputs are untouched by a call that fails", "compile wrote one");
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -355,19 +355,19 @@ static int32_t stop_it(void *argument, double done)
 // Asked every second of a long compile: a short one need not ask.
 static void a_compile_that_is_stopped_says_so(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     int asked = 0;
     tnp_program *program = NULL;
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, 64);
-    const tnp_claim *units[] = { &p.units[0]->claim };
+    kit_small_program(&r, p, s, claims, 64);
+    const tnp_claim *units[] = { &p->units[0]->claim };
     tnp_compile what = { .size = sizeof what,
                          .unit_count = 1,
-                         .slice = &s.slice,
+                         .slice = &s->slice,
                          .units = units,
                          .progress = stop_it,
                          .argument = &asked };
@@ -376,7 +376,7 @@ static void a_compile_that_is_stopped_says_so(const kit_case *c)
              asked ? "compile that was told to stop" : "compile that never asked");
     if (status == TNP_OK)
         r.t->program_destroy(program);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 

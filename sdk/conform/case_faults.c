@@ -9,18 +9,18 @@ enum { COUNT = 33, MOST_ALLOCATIONS = 400 };
 // back, whatever happened.
 static tnp_status live(kit_rig *r, kit_host *host, tnp_op op)
 {
-    static kit_slice s;
-    static kit_claims claims;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     float x[COUNT], y[COUNT];
     tnp_buffer *buffer = NULL;
     tnp_program *program = NULL;
     tnp_bound *bound = NULL;
     tnp_status status = kit_rig_try(r, host);
-    kit_chain(&s, op, 1, COUNT);
-    claims = (kit_claims){ .slice = &s };
+    kit_chain(s, op, 1, COUNT);
+    *claims = (kit_claims){ .slice = s };
     if (status == TNP_OK)
-        status = kit_ask(r, &s.slice, &claims);
-    const kit_taken *claim = status == TNP_OK ? kit_claim_of(&claims, 0) : NULL;
+        status = kit_ask(r, &s->slice, claims);
+    const kit_taken *claim = status == TNP_OK ? kit_claim_of(claims, 0) : NULL;
     uint64_t step = r->memory.alignment_bytes > 256 ? r->memory.alignment_bytes : 256;
     uint64_t scratch = claim ? claim->claim.scratch_bytes : 0;
     tnp_alloc ask = { .size = sizeof ask, .bytes = 2 * step + scratch };
@@ -29,7 +29,7 @@ static tnp_status live(kit_rig *r, kit_host *host, tnp_op op)
     if (status == TNP_OK && claim && claim->claim.pack_count == 0) {
         const tnp_claim *units[] = { &claim->claim };
         tnp_compile what = {
-            .size = sizeof what, .unit_count = 1, .slice = &s.slice, .units = units
+            .size = sizeof what, .unit_count = 1, .slice = &s->slice, .units = units
         };
         status = r->t->compile(r->device, &what, &program, &r->err);
     }
@@ -100,16 +100,16 @@ static tnp_op chain_op(void)
 // The k-th allocation of the host fails; once alone, once with all that come behind.
 static void fail_each(bool all)
 {
-    static kit_host host;
+    kit_host *host = kit_new(sizeof(kit_host));
     kit_rig r;
     tnp_op op = chain_op();
     for (int k = 1; k <= MOST_ALLOCATIONS; k++) {
-        kit_host_init(&host);
-        atomic_store(&host.until_failure, k);
-        atomic_store(&host.all_fail, all);
-        tnp_status status = live(&r, &host, op);
-        unsigned failed = atomic_load(&host.failed);
-        kit_host_finish(&host);   // nothing is lost on the way
+        kit_host_init(host);
+        atomic_store(&host->until_failure, k);
+        atomic_store(&host->all_fail, all);
+        tnp_status status = live(&r, host, op);
+        unsigned failed = atomic_load(&host->failed);
+        kit_host_finish(host);   // nothing is lost on the way
         if (failed == 0) {
             if (status != TNP_OK)
                 kit_want(status, TNP_OK, &r.err, "a life in which no allocation fails");
@@ -137,24 +137,24 @@ static void every_allocation_from_one_on_may_fail(const kit_case *c)
 // A call that lacked memory works when there is some again.
 static void what_lacked_memory_works_later(const kit_case *c)
 {
-    static kit_host host;
+    kit_host *host = kit_new(sizeof(kit_host));
     kit_rig r;
     (void)c;
-    kit_host_init(&host);
-    kit_rig_open_with(&r, &host);
+    kit_host_init(host);
+    kit_rig_open_with(&r, host);
     tnp_alloc what = { .size = sizeof what, .bytes = 64 };
     tnp_queue_options queue_how = kit_queue_options(TNP_QUEUE_COPY);
     for (int k = 1; k < 8; k++) {
         tnp_buffer *buffer = NULL;
         tnp_queue *queue = NULL;
-        atomic_store(&host.until_failure, k);
+        atomic_store(&host->until_failure, k);
         tnp_status status = r.t->buffer_alloc(r.device, &what, &buffer, &r.err);
         if (status == TNP_OK)
             r.t->buffer_free(buffer);
         status = r.t->queue_create(r.device, &queue_how, &queue, &r.err);
         if (status == TNP_OK)
             r.t->queue_destroy(queue);
-        atomic_store(&host.until_failure, -1);
+        atomic_store(&host->until_failure, -1);
         r.t->buffer_free(kit_buffer(&r, 64));
         r.t->queue_destroy(kit_queue(&r, TNP_QUEUE_COPY));
     }
@@ -197,21 +197,21 @@ static void all_memory_may_be_taken(const kit_case *c)
 static void a_device_is_lost_at_submit(int k, tnp_op op)
 {
     enum { SUBMITS = 6 };
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
-    static kit_host host;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
+    kit_host *host = kit_new(sizeof(kit_host));
     kit_rig r;
-    kit_host_init(&host);
-    kit_rig_open_with(&r, &host);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
+    kit_host_init(host);
+    kit_rig_open_with(&r, host);
+    kit_small_program(&r, p, s, claims, COUNT);
     tnp_semaphore *signals[SUBMITS];
     for (int i = 0; i < SUBMITS; i++)
         signals[i] = kit_semaphore(&r, 0);
     for (int i = 0; i < SUBMITS; i++) {
         if (i == k)
             r.t->abandon(r.device);
-        kit_want(kit_submit(&r, r.queue, p.bound, i == 1 ? r.gate : NULL, 1, signals[i], 1),
+        kit_want(kit_submit(&r, r.queue, p->bound, i == 1 ? r.gate : NULL, 1, signals[i], 1),
                  i < k ? TNP_OK : TNP_E_DEVICE_LOST, &r.err, "queue_submit");
     }
     if (k >= SUBMITS)
@@ -221,10 +221,10 @@ static void a_device_is_lost_at_submit(int k, tnp_op op)
                  "a wait for work of a lost device");
     for (int i = 0; i < SUBMITS; i++)
         r.t->semaphore_destroy(signals[i]);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_release(&r);
-    kit_host_init(&host);
-    tnp_status status = live(&r, &host, op);
+    kit_host_init(host);
+    tnp_status status = live(&r, host, op);
     kit_want(status, TNP_OK, &r.err, "a device that is opened after one was lost");
 }
 
@@ -240,23 +240,23 @@ static void a_lost_device_lets_another_work(const kit_case *c)
 // the device, the rules of a lost device hold from there on.
 static void a_loss_that_the_plugin_simulates(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     uint64_t value = 0;
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
+    kit_small_program(&r, p, s, claims, COUNT);
     tnp_status status = TNP_OK;
     for (uint64_t i = 1; i <= 64 && status == TNP_OK; i++) {
-        status = kit_submit(&r, r.queue, p.bound, NULL, 0, r.done, i);
+        status = kit_submit(&r, r.queue, p->bound, NULL, 0, r.done, i);
         if (status == TNP_OK)
             status = kit_wait(&r, r.done, i);
     }
     if (status != TNP_E_DEVICE_LOST)
         kit_skip("the device is not lost within 64 submits; a setting may simulate that");
-    kit_want(kit_submit(&r, r.queue, p.bound, NULL, 0, r.done, 99), TNP_E_DEVICE_LOST, &r.err,
+    kit_want(kit_submit(&r, r.queue, p->bound, NULL, 0, r.done, 99), TNP_E_DEVICE_LOST, &r.err,
              "queue_submit after the loss");
     tnp_alloc what = { .size = sizeof what, .bytes = 64 };
     tnp_buffer *buffer = NULL;
@@ -264,7 +264,7 @@ static void a_loss_that_the_plugin_simulates(const kit_case *c)
              "buffer_alloc after the loss");
     kit_want(r.t->semaphore_read(r.done, &value, &r.err), TNP_E_DEVICE_LOST, &r.err,
              "semaphore_read after the loss");
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     tnp_open again = { .size = sizeof again, .id = r.info.id };
     tnp_device *device = NULL;
     status = r.t->open(r.instance, &again, &device, &r.err);

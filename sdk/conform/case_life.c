@@ -29,15 +29,16 @@ static void every_call_is_there(const kit_case *c)
     NEEDED(link)
     NEEDED(buffer_alloc)
     NEEDED(buffer_free)
-    NEEDED(semaphore_create) NEEDED(semaphore_destroy) NEEDED(semaphore_read)
-        NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait) NEEDED(queue_create)
-            NEEDED(queue_destroy) NEEDED(queue_copy) NEEDED(queue_submit) NEEDED(claim)
-                NEEDED(compile) NEEDED(program_destroy) NEEDED(bind) NEEDED(unbind)
-                    NEEDED(extension)
+    NEEDED(semaphore_create)
+    NEEDED(semaphore_destroy)
+    NEEDED(semaphore_read) NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait)
+        NEEDED(queue_create) NEEDED(queue_destroy) NEEDED(queue_copy) NEEDED(queue_submit)
+            NEEDED(claim) NEEDED(compile) NEEDED(program_destroy) NEEDED(bind) NEEDED(unbind)
+                NEEDED(extension)
 #undef NEEDED
-                        if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
-                            kit_fail("the table is of this major of the contract", "%u.%u",
-                                     t->abi >> 16, t->abi & 0xffff);
+                    if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
+                        kit_fail("the table is of this major of the contract", "%u.%u",
+                                 t->abi >> 16, t->abi & 0xffff);
 }
 
 // ----------------------------------------------------------------------------------------- threads
@@ -242,9 +243,9 @@ static void check_state(const thread_state *before, const char *call)
 
 static void calls_leave_their_thread_as_it_was(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     thread_state before;
     kit_rig r;
     (void)c;
@@ -257,20 +258,20 @@ static void calls_leave_their_thread_as_it_was(const kit_case *c)
     get_state(&before);
     kit_rig_open(&r);
     check_state(&before, "opening a device");
-    kit_small_program(&r, &p, &s, &claims, 64);
+    kit_small_program(&r, p, s, claims, 64);
     check_state(&before, "claim, compile or bind");
-    KIT_OK_OF(kit_program_run(&r, &p, NULL, 0), &r.err, "the work");
+    KIT_OK_OF(kit_program_run(&r, p, NULL, 0), &r.err, "the work");
     check_state(&before, "submit, copy or wait");
     tnp_point point = { r.done, ++r.signal };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &point };
     tnp_submit work = {
-        .size = sizeof work, .flags = TNP_SUBMIT_INLINE, .sync = &sync, .bound = p.bound
+        .size = sizeof work, .flags = TNP_SUBMIT_INLINE, .sync = &sync, .bound = p->bound
     };
     const tnp_submit *works[] = { &work };
     KIT_OK_OF(r.t->queue_submit(r.queue, works, 1, &r.err), &r.err, "queue_submit");
     check_state(&before, "a submit inline");
     kit_wait_ok(&r, r.done, r.signal, "a submit inline");
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
     check_state(&before, "closing");
 }
@@ -319,29 +320,29 @@ static void devices_say_what_they_are(const kit_case *c)
 
 static void compute_once(kit_rig *r)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     float x[33], y[33];
     tnp_op op = kit_chain_op(r);
-    kit_small_program(r, &p, &s, &claims, 33);
+    kit_small_program(r, p, s, claims, 33);
     for (int i = 0; i < 33; i++)
         x[i] = (float)kit_random(0.5, 2);
-    memcpy(p.image + p.at[0], x, sizeof x);
-    KIT_OK_OF(kit_program_run(r, &p, NULL, 0), &r->err, "the work");
-    memcpy(y, p.back + p.at[1], sizeof y);
+    memcpy(p->image + p->at[0], x, sizeof x);
+    KIT_OK_OF(kit_program_run(r, p, NULL, 0), &r->err, "the work");
+    memcpy(y, p->back + p->at[1], sizeof y);
     for (int i = 0; i < 33; i++) {
         float want = kit_chain_value(op, x[i]);
         if (!(y[i] - want <= 1e-5f && want - y[i] <= 1e-5f))
             kit_fail(kit_text("element %d is %.8g", i, (double)want), "%.8g", (double)y[i]);
     }
-    kit_program_free(r, &p);
+    kit_program_free(r, p);
 }
 
 // Two hosts in one process share the file: each has its own instance, stopped in either order.
 static void two_hosts_share_one_file(const kit_case *c)
 {
-    static kit_host hosts[2];
+    kit_host *hosts = kit_new((2) * sizeof(kit_host));
     (void)c;
     for (int first = 0; first < 2; first++) {
         kit_rig r[2];
@@ -407,9 +408,9 @@ static void leave_work_in_flight(kit_rig *r)
 
 static void exit_now(void *argument)
 {
-    static kit_rig r;
+    kit_rig *r = kit_new(sizeof(kit_rig));
     (void)argument;
-    leave_work_in_flight(&r);
+    leave_work_in_flight(r);
     kit_leave();
 }
 
@@ -425,15 +426,15 @@ static void the_process_may_exit_with_work_in_flight(const kit_case *c)
 
 static void fork_now(void *argument)
 {
-    static kit_rig r;
+    kit_rig *r = kit_new(sizeof(kit_rig));
     (void)argument;
-    leave_work_in_flight(&r);
+    leave_work_in_flight(r);
     int status = kit_in_process(kit_leave_from, NULL, 10000);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         kit_fail("the child of a fork exits with 0", "wait status 0x%x", (unsigned)status);
-    KIT_OK_OF(r.t->semaphore_signal(r.gate, 1, &r.err), &r.err, "semaphore_signal");
-    kit_wait_ok(&r, r.done, 1, "work from before the fork");
-    kit_rig_close(&r);
+    KIT_OK_OF(r->t->semaphore_signal(r->gate, 1, &r->err), &r->err, "semaphore_signal");
+    kit_wait_ok(r, r->done, 1, "work from before the fork");
+    kit_rig_close(r);
 }
 
 static void a_fork_leaves_the_parent_at_work(const kit_case *c)

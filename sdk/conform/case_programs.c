@@ -1,4 +1,4 @@
-// case_programs.c: programs bound, replayed, overlapping; what a plugin may keep of what it is lent.
+// case_programs.c: programs bound, replayed, overlapping; nothing kept of what was lent.
 #include <stdlib.h>
 
 #include "conform_internal.h"
@@ -24,72 +24,73 @@ static void run_and_check(kit_rig *r, kit_program *p, tnp_op op, uint32_t nodes)
 
 static void a_program_is_replayed_with_other_contents(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
+    kit_small_program(&r, p, s, claims, COUNT);
     for (int i = 0; i < 50; i++)
-        run_and_check(&r, &p, s.nodes[0].op, 1);
-    kit_program_free(&r, &p);
+        run_and_check(&r, p, s->nodes[0].op, 1);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void a_program_is_bound_again_elsewhere(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     tnp_bound *bounds[2];
     uint64_t at[2][2];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
-    bounds[0] = p.bound;
-    memcpy(at[0], p.at, sizeof at[0]);
-    p.at[0] = at[0][1];   // the places change
-    p.at[1] = at[0][0];
-    memcpy(at[1], p.at, sizeof at[1]);
-    KIT_OK_OF(kit_program_bind(&r, &p, p.program, 0, &bounds[1]), &r.err, "bind, again");
+    kit_small_program(&r, p, s, claims, COUNT);
+    bounds[0] = p->bound;
+    memcpy(at[0], p->at, sizeof at[0]);
+    p->at[0] = at[0][1];   // the places change
+    p->at[1] = at[0][0];
+    memcpy(at[1], p->at, sizeof at[1]);
+    KIT_OK_OF(kit_program_bind(&r, p, p->program, 0, &bounds[1]), &r.err, "bind, again");
     for (int i = 0; i < 6; i++) {
-        p.bound = bounds[i % 2];
-        memcpy(p.at, at[i % 2], sizeof at[0]);
-        run_and_check(&r, &p, s.nodes[0].op, 1);
+        p->bound = bounds[i % 2];
+        memcpy(p->at, at[i % 2], sizeof at[0]);
+        run_and_check(&r, p, s->nodes[0].op, 1);
     }
     r.t->unbind(bounds[1]);
-    p.bound = bounds[0];
-    memcpy(p.at, at[0], sizeof at[0]);
-    run_and_check(&r, &p, s.nodes[0].op, 1);
-    kit_program_free(&r, &p);
+    p->bound = bounds[0];
+    memcpy(p->at, at[0], sizeof at[0]);
+    run_and_check(&r, p, s->nodes[0].op, 1);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 // All of a slice is lent for the call.
 static void nothing_of_the_slice_is_kept(const kit_case *c)
 {
-    static kit_slice s, lent;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_slice *lent = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     tnp_op op = kit_chain_op(&r);
-    kit_chain(&lent, op, 1, COUNT);
-    kit_claim(&r, &lent, &claims);
-    const kit_taken *claim = kit_claim_of(&claims, 0);
-    kit_program_place(&r, &p, &lent, &claim, 1, 0, 0);
-    KIT_OK_OF(kit_program_compile(&r, &p, &p.program), &r.err, "compile");
-    kit_chain(&s, op, 1, COUNT);
-    p.slice = &s;
-    memset(&lent, 0xa5, sizeof lent);
-    KIT_OK_OF(kit_program_bind(&r, &p, p.program, 0, &p.bound), &r.err, "bind");
-    memset(&claims, 0xa5, sizeof claims);
-    p.unit_count = 0;
-    run_and_check(&r, &p, op, 1);
-    kit_program_free(&r, &p);
+    kit_chain(lent, op, 1, COUNT);
+    kit_claim(&r, lent, claims);
+    const kit_taken *claim = kit_claim_of(claims, 0);
+    kit_program_place(&r, p, lent, &claim, 1, 0, 0);
+    KIT_OK_OF(kit_program_compile(&r, p, &p->program), &r.err, "compile");
+    kit_chain(s, op, 1, COUNT);
+    p->slice = s;
+    memset(lent, 0xa5, sizeof *lent);
+    KIT_OK_OF(kit_program_bind(&r, p, p->program, 0, &p->bound), &r.err, "bind");
+    memset(claims, 0xa5, sizeof *claims);
+    p->unit_count = 0;
+    run_and_check(&r, p, op, 1);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -97,30 +98,30 @@ static void nothing_of_the_slice_is_kept(const kit_case *c)
 // order, and the host reuses bytes by that.
 static void units_over_the_same_bytes_run_in_order(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     const kit_taken *units[4];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     tnp_op op = kit_chain_op(&r);
-    kit_chain(&s, op, 4, COUNT);
+    kit_chain(s, op, 4, COUNT);
     for (int i = 1; i < 4; i++)   // not inside a unit, so that each has a binding
-        s.storages[i].flags |= TNP_STORAGE_LEAVES;
-    kit_claim(&r, &s, &claims);
+        s->storages[i].flags |= TNP_STORAGE_LEAVES;
+    kit_claim(&r, s, claims);
     for (uint32_t i = 0; i < 4; i++) {
-        units[i] = kit_claim_of(&claims, i);
+        units[i] = kit_claim_of(claims, i);
         if (!units[i])
-            kit_skip("refused: %s", claims.reasons[i]);
+            kit_skip("refused: %s", claims->reasons[i]);
     }
-    kit_program_place(&r, &p, &s, units, 4, 0, 0);
-    p.at[2] = p.at[4] = p.at[0];
-    p.at[3] = p.at[1];
-    kit_program_make(&r, &p, 0);
+    kit_program_place(&r, p, s, units, 4, 0, 0);
+    p->at[2] = p->at[4] = p->at[0];
+    p->at[3] = p->at[1];
+    kit_program_make(&r, p, 0);
     for (int i = 0; i < 50; i++)
-        run_and_check(&r, &p, op, 4);
-    kit_program_free(&r, &p);
+        run_and_check(&r, p, op, 4);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -128,9 +129,9 @@ static void units_over_the_same_bytes_run_in_order(const kit_case *c)
 static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_case *c)
 {
     enum { SUBMITS = 1000 };
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     tnp_bound *bounds[2];
     float x[COUNT], got[2][COUNT];
     kit_rig r;
@@ -140,17 +141,17 @@ static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_c
     how.pending = SUBMITS;
     tnp_queue *queue = NULL;
     KIT_OK_OF(r.t->queue_create(r.device, &how, &queue, &r.err), &r.err, "queue_create");
-    kit_small_program(&r, &p, &s, &claims, COUNT);
-    bounds[0] = p.bound;
-    uint64_t at = p.at[0];
-    p.at[0] = p.at[1];
-    p.at[1] = at;
-    KIT_OK_OF(kit_program_bind(&r, &p, p.program, 0, &bounds[1]), &r.err, "bind, again");
+    kit_small_program(&r, p, s, claims, COUNT);
+    bounds[0] = p->bound;
+    uint64_t at = p->at[0];
+    p->at[0] = p->at[1];
+    p->at[1] = at;
+    KIT_OK_OF(kit_program_bind(&r, p, p->program, 0, &bounds[1]), &r.err, "bind, again");
     fill_floats(x, COUNT);
     uint64_t value = 0;
     tnp_semaphore *done = kit_semaphore(&r, 0);
     for (int way = 0; way < 2; way++) {
-        kit_upload(&r, p.buffer, at, x, sizeof x);
+        kit_upload(&r, p->buffer, at, x, sizeof x);
         for (int i = 0; i < SUBMITS; i++) {
             KIT_OK_OF(kit_submit(&r, queue, bounds[i % 2], NULL, 0, done, ++value), &r.err,
                       "queue_submit");
@@ -158,16 +159,16 @@ static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_c
                 kit_wait_ok(&r, done, value, "a submit");
         }
         kit_wait_ok(&r, done, value, "the last of a thousand submits");
-        kit_download(&r, p.buffer, at, got[way], sizeof x);
+        kit_download(&r, p->buffer, at, got[way], sizeof x);
     }
     if (memcmp(got[0], got[1], sizeof x) != 0)
         kit_fail("a thousand submits without a wait give the bits of one after another",
                  "%.8g, one by one %.8g", (double)got[1][0], (double)got[0][0]);
     r.t->semaphore_destroy(done);
     r.t->unbind(bounds[1]);
-    p.bound = bounds[0];
+    p->bound = bounds[0];
     r.t->queue_destroy(queue);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -175,14 +176,14 @@ static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_c
 static void updates_come_with_their_submit(const kit_case *c)
 {
     enum { SMALL = 16, WORKS = KIT_PENDING / 2 };
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     float x[WORKS][SMALL], y[WORKS][SMALL], lent[SMALL];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, SMALL);
+    kit_small_program(&r, p, s, claims, SMALL);
     uint64_t first = r.signal;
     for (int i = 0; i < WORKS; i++) {
         fill_floats(x[i], SMALL);
@@ -204,13 +205,13 @@ static void updates_come_with_their_submit(const kit_case *c)
                             .update_count = 2,
                             .updates = updates,
                             .sync = &sync,
-                            .bound = p.bound };
+                            .bound = p->bound };
         const tnp_submit *works[] = { &work };
         KIT_OK_OF(r.t->queue_submit(r.queue, works, 1, &r.err), &r.err, "queue_submit");
         memset(lent, 0xff, sizeof lent);
         tnp_copy out = { .size = sizeof out,
-                         .from_buffer = p.buffer,
-                         .from_offset = p.at[1],
+                         .from_buffer = p->buffer,
+                         .from_offset = p->at[1],
                          .to_host = y[i],
                          .bytes = sizeof y[i],
                          .rows = 1 };
@@ -221,38 +222,38 @@ static void updates_come_with_their_submit(const kit_case *c)
     KIT_OK_OF(r.t->semaphore_signal(r.gate, 1, &r.err), &r.err, "semaphore_signal");
     kit_wait_ok(&r, r.done, r.signal, "the last of several submits");
     for (int i = 0; i < WORKS; i++)
-        kit_check_chain(s.nodes[0].op, x[i], y[i], SMALL, 1, "each submit has its own updates");
-    kit_program_free(&r, &p);
+        kit_check_chain(s->nodes[0].op, x[i], y[i], SMALL, 1, "each submit has its own updates");
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void an_inline_submit_gives_the_same(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     float x[COUNT], y[COUNT];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
+    kit_small_program(&r, p, s, claims, COUNT);
     for (int i = 0; i < 20; i++) {
         fill_floats(x, COUNT);
-        kit_upload(&r, p.buffer, p.at[0], x, sizeof x);
+        kit_upload(&r, p->buffer, p->at[0], x, sizeof x);
         tnp_point signal = { r.done, ++r.signal };
         tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &signal };
         tnp_submit work = {
-            .size = sizeof work, .flags = TNP_SUBMIT_INLINE, .sync = &sync, .bound = p.bound
+            .size = sizeof work, .flags = TNP_SUBMIT_INLINE, .sync = &sync, .bound = p->bound
         };
         const tnp_submit *works[] = { &work };
         kit_begin_run_call("queue_submit inline");
         KIT_OK_OF(r.t->queue_submit(r.queue, works, 1, &r.err), &r.err, "queue_submit");
         kit_end_run_call();
         kit_wait_ok(&r, r.done, r.signal, "a submit inline");
-        kit_download(&r, p.buffer, p.at[1], y, sizeof y);
-        kit_check_chain(s.nodes[0].op, x, y, COUNT, 1, "a submit inline");
+        kit_download(&r, p->buffer, p->at[1], y, sizeof y);
+        kit_check_chain(s->nodes[0].op, x, y, COUNT, 1, "a submit inline");
     }
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
@@ -260,27 +261,27 @@ static void an_inline_submit_gives_the_same(const kit_case *c)
 static void spans_tell_that_each_unit_ran(const kit_case *c)
 {
     enum { RUNS = 5, UNITS = 3 };
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     const kit_taken *units[UNITS];
     uint32_t seen[RUNS][UNITS] = { { 0 } };
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_chain(&s, kit_chain_op(&r), UNITS, COUNT);
+    kit_chain(s, kit_chain_op(&r), UNITS, COUNT);
     for (int i = 1; i < UNITS; i++)
-        s.storages[i].flags |= TNP_STORAGE_LEAVES;
-    kit_claim(&r, &s, &claims);
+        s->storages[i].flags |= TNP_STORAGE_LEAVES;
+    kit_claim(&r, s, claims);
     for (uint32_t i = 0; i < UNITS; i++)
-        if (!(units[i] = kit_claim_of(&claims, i)))
-            kit_skip("refused: %s", claims.reasons[i]);
-    kit_program_place(&r, &p, &s, units, UNITS, 0, 0);
-    kit_program_make(&r, &p, TNP_BIND_TRACE);
-    kit_upload(&r, p.buffer, 0, p.image, p.bytes);
+        if (!(units[i] = kit_claim_of(claims, i)))
+            kit_skip("refused: %s", claims->reasons[i]);
+    kit_program_place(&r, p, s, units, UNITS, 0, 0);
+    kit_program_make(&r, p, TNP_BIND_TRACE);
+    kit_upload(&r, p->buffer, 0, p->image, p->bytes);
     uint64_t begin = kit_now_ns(), first = r.signal + 1;
     for (int i = 0; i < RUNS; i++)
-        KIT_OK_OF(kit_submit(&r, r.queue, p.bound, NULL, 0, r.done, ++r.signal), &r.err,
+        KIT_OK_OF(kit_submit(&r, r.queue, p->bound, NULL, 0, r.done, ++r.signal), &r.err,
                   "queue_submit");
     kit_wait_ok(&r, r.done, r.signal, "the last of several submits");
     uint32_t count = atomic_load(&r.host->spans);
@@ -305,60 +306,60 @@ static void spans_tell_that_each_unit_ran(const kit_case *c)
             if (seen[i][u] != 1)
                 kit_fail("a span for each unit of each run, when they are asked for",
                          "%u of unit %d in run %d", seen[i][u], u, i);
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void what_was_not_asked_for_has_no_span(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, &p, &s, &claims, COUNT);
-    run_and_check(&r, &p, s.nodes[0].op, 1);
+    kit_small_program(&r, p, s, claims, COUNT);
+    run_and_check(&r, p, s->nodes[0].op, 1);
     if (atomic_load(&r.host->spans) > 0)
         kit_fail("no span of a bound that was made without TNP_BIND_TRACE", "%u",
                  atomic_load(&r.host->spans));
-    kit_program_free(&r, &p);
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 // A result that neither leaves nor is read gets no bytes; the unit need not compute it.
 static void a_result_that_nobody_needs_has_no_binding(const kit_case *c)
 {
-    static kit_slice s;
-    static kit_claims claims;
-    static kit_program p;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_chain(&s, kit_chain_op(&r), 1, COUNT);
-    s.storages[1].flags = 0;
-    kit_claim(&r, &s, &claims);
-    const kit_taken *claim = kit_claim_of(&claims, 0);
+    kit_chain(s, kit_chain_op(&r), 1, COUNT);
+    s->storages[1].flags = 0;
+    kit_claim(&r, s, claims);
+    const kit_taken *claim = kit_claim_of(claims, 0);
     if (!claim)
-        kit_skip("refused: %s", claims.reasons[0]);
-    kit_program_place(&r, &p, &s, &claim, 1, 0, 0);
-    kit_program_make(&r, &p, 0);
-    KIT_OK_OF(kit_program_run(&r, &p, NULL, 0), &r.err, "the work");
-    kit_program_free(&r, &p);
+        kit_skip("refused: %s", claims->reasons[0]);
+    kit_program_place(&r, p, s, &claim, 1, 0, 0);
+    kit_program_make(&r, p, 0);
+    KIT_OK_OF(kit_program_run(&r, p, NULL, 0), &r.err, "the work");
+    kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void many_programs_live_side_by_side(const kit_case *c)
 {
     enum { MANY = 20 };
-    static kit_slice s[MANY];
-    static kit_claims claims;
-    static kit_program p[MANY];
+    kit_slice *s = kit_new((MANY) * sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new((MANY) * sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     for (int i = 0; i < MANY; i++)
-        kit_small_program(&r, &p[i], &s[i], &claims, COUNT);
+        kit_small_program(&r, &p[i], &s[i], claims, COUNT);
     for (int i = MANY - 1; i >= 0; i--) {
         p[i].unit_count = 0;
         run_and_check(&r, &p[i], s[i].nodes[0].op, 1);
@@ -375,25 +376,25 @@ static void many_programs_live_side_by_side(const kit_case *c)
 // Groups in any order, each alone, against all at once.
 static void packs_come_in_any_order(const kit_case *c)
 {
-    static kit_packed k;
+    kit_packed *k = kit_new(sizeof(kit_packed));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_pack_product(&r, &k);
-    memset(k.apart, 0x11, k.bytes + KIT_BEHIND);
-    for (uint64_t g = k.groups; g-- > 0;) {
-        unsigned char *to = k.apart + g * k.pack->group_bytes, behind[KIT_BEHIND];
-        memcpy(behind, to + k.pack->group_bytes, sizeof behind);
+    kit_pack_product(&r, k);
+    memset(k->apart, 0x11, k->bytes + KIT_BEHIND);
+    for (uint64_t g = k->groups; g-- > 0;) {
+        unsigned char *to = k->apart + g * k->pack->group_bytes, behind[KIT_BEHIND];
+        memcpy(behind, to + k->pack->group_bytes, sizeof behind);
         KIT_OK_OF(
-            r.t->pack(r.device, &k.s.values[1], k.pack->layout, k.weights, g, g + 1, to, &r.err),
+            r.t->pack(r.device, &k->s.values[1], k->pack->layout, k->weights, g, g + 1, to, &r.err),
             &r.err, "pack");
-        if (memcmp(behind, to + k.pack->group_bytes, sizeof behind) != 0)
+        if (memcmp(behind, to + k->pack->group_bytes, sizeof behind) != 0)
             kit_fail("pack writes the groups asked for and nothing else",
                      "it writes behind group %llu", (unsigned long long)g);
     }
-    if (memcmp(k.all, k.apart, k.bytes) != 0)
+    if (memcmp(k->all, k->apart, k->bytes) != 0)
         kit_fail("groups one by one are the bytes of all at once", "other bytes");
-    kit_packed_free(&k);
+    kit_packed_free(k);
     kit_rig_close(&r);
 }
 

@@ -61,7 +61,7 @@ static void signals_come_when_the_work_is_done_and_not_before(const kit_case *c)
 static void a_signal_means_that_the_bytes_are_there(const kit_case *c)
 {
     enum { BYTES = 4 << 20 };
-    static unsigned char from[BYTES], to[BYTES];
+    unsigned char *from = kit_new(BYTES), *to = kit_new(BYTES);
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
@@ -282,7 +282,7 @@ static int reached(const volatile unsigned char *to, int bytes)
 static void a_failure_is_seen_when_nothing_runs_any_more(const kit_case *c)
 {
     enum { BYTES = 64 << 20 };   // so many that a copy of them is seen at work
-    static unsigned char to[BYTES];
+    unsigned char *to = kit_new(BYTES);
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
@@ -406,17 +406,16 @@ static void an_abandoned_device_answers_so_and_can_be_closed(const kit_case *c)
 
 static void a_device_is_abandoned_before_and_after_its_work(const kit_case *c)
 {
-    static unsigned char bytes[1 << 20];
+    enum { BYTES = 1 << 20 };
+    unsigned char *bytes = kit_new(BYTES);
     kit_rig r;
     (void)c;
     for (int when = 0; when < 8; when++) {   // 0: before, 1: after, else somewhere in the middle
         kit_rig_open(&r);
-        tnp_buffer *buffer = kit_buffer(&r, sizeof bytes);
-        tnp_copy in = { .size = sizeof in,
-                        .from_host = bytes,
-                        .to_buffer = buffer,
-                        .bytes = sizeof bytes,
-                        .rows = 1 };
+        tnp_buffer *buffer = kit_buffer(&r, BYTES);
+        tnp_copy in = {
+            .size = sizeof in, .from_host = bytes, .to_buffer = buffer, .bytes = BYTES, .rows = 1
+        };
         if (when == 0)
             r.t->abandon(r.device);
         tnp_status status = TNP_OK;

@@ -301,10 +301,10 @@ static bool notify_longer(life *l)
 
 static void live(longer what, uint32_t flags)
 {
-    static life l;
-    static graph g;
-    static kit_claims claims;
-    static kit_rig r;
+    life *l = kit_new(sizeof(life));
+    graph *g = kit_new(sizeof(graph));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_rig *r = kit_new(sizeof(kit_rig));
     tnp_buffer *buffer = NULL;
     tnp_program *program = NULL;
     tnp_bound *bound = NULL;
@@ -313,33 +313,33 @@ static void live(longer what, uint32_t flags)
     kit_rig_open(&probe);
     tnp_op op = kit_chain_op(&probe);
     kit_rig_close(&probe);
-    l.what = what;
-    l.flags = flags;
-    l.is_over = false;
-    l.r = &r;
-    kit_host_init(&l.host);
-    kit_chain(&g.s, op, 1, COUNT);
+    l->what = what;
+    l->flags = flags;
+    l->is_over = false;
+    l->r = r;
+    kit_host_init(&l->host);
+    kit_chain(&g->s, op, 1, COUNT);
     for (int i = 0; i < COUNT; i++)
         x[i] = (float)kit_random(0.5, 2);
-    if (open_longer(&l) && make_objects(&l, &buffer) && claim_longer(&l, &g, &claims)) {
-        const kit_taken *claim = kit_claim_of(&claims, 0);
+    if (open_longer(l) && make_objects(l, &buffer) && claim_longer(l, g, claims)) {
+        const kit_taken *claim = kit_claim_of(claims, 0);
         if (claim->claim.scratch_bytes > 0 || claim->claim.pack_count > 0)
             kit_skip("the claim asks for more than storages");
-        if (make_program(&l, &g, claim, buffer, &program, &bound) &&
-            copy_longer(&l, buffer, x, true) && run_longer(&l, bound) &&
-            copy_longer(&l, buffer, y, false) && notify_longer(&l))
+        if (make_program(l, g, claim, buffer, &program, &bound) &&
+            copy_longer(l, buffer, x, true) && run_longer(l, bound) &&
+            copy_longer(l, buffer, y, false) && notify_longer(l))
             kit_check_chain(op, x, y, COUNT, 1, "with longer structs");
     }
     if (bound)
-        r.t->unbind(bound);
+        r->t->unbind(bound);
     if (program)
-        r.t->program_destroy(program);
-    if (r.queue)
-        r.t->queue_destroy(r.queue);
-    r.queue = NULL;
+        r->t->program_destroy(program);
+    if (r->queue)
+        r->t->queue_destroy(r->queue);
+    r->queue = NULL;
     if (buffer)
-        r.t->buffer_free(buffer);
-    kit_rig_close(&r);
+        r->t->buffer_free(buffer);
+    kit_rig_close(r);
 }
 
 static void longer_structs_with_zeros_work(const kit_case *c)
@@ -415,22 +415,22 @@ static void shorter_structs_are_not_overrun(const kit_case *c)
 // A host of a later release: longer table, longer sink, a newer abi.
 static void a_newer_host_is_fine(const kit_case *c)
 {
-    static kit_host host;
+    kit_host *host = kit_new(sizeof(kit_host));
     static struct {
         tnp_host table;
         void *later[4];
     } newer;
     kit_rig r;
     (void)c;
-    kit_host_init(&host);
-    newer.table = host.table;
+    kit_host_init(host);
+    newer.table = host->table;
     newer.table.size = sizeof newer;
     newer.table.abi = TNP_ABI(1, 7);
     for (int i = 0; i < 4; i++)
         newer.later[i] = &newer;   // tails of tables are ignored, whatever they hold
     uint32_t count;
     memset(&r, 0, sizeof r);
-    r.host = &host;
+    r.host = host;
     r.t = kit_table();
     r.err.size = sizeof r.err;
     KIT_OK_OF(r.t->start(&newer.table, &r.instance, &r.err), &r.err, "start by a newer host");

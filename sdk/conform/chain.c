@@ -24,12 +24,12 @@ void kit_chain(kit_slice *s, tnp_op op, uint32_t nodes, int64_t count)
 
 tnp_op kit_chain_op(kit_rig *r)
 {
-    static kit_slice s;
-    static kit_claims claims;
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        kit_chain(&s, ops[i], 1, 64);
-        kit_claim(r, &s, &claims);
-        if (kit_claim_of(&claims, 0))
+        kit_chain(s, ops[i], 1, 64);
+        kit_claim(r, s, claims);
+        if (kit_claim_of(claims, 0))
             return ops[i];
     }
     kit_skip("the device takes none of the ops of one F32 operand that this case could use");

@@ -179,6 +179,14 @@ const tnp_plugin *kit_table(void)
     return kit.table;
 }
 
+void *kit_new(size_t bytes)
+{
+    void *made = calloc(1, bytes);
+    if (!made)
+        kit_fail("memory for the case", "%zu bytes are not there", bytes);
+    return made;
+}
+
 // ------------------------------------------------------------------------------------------- words
 
 const char *kit_text(const char *format, ...)

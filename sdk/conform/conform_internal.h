@@ -1,5 +1,5 @@
-// conform_internal.h: what the files of the kit share. Begin with child.c (a case runs), host.c (what
-// it shows the plugin), rig.c (a device, ready to work), then any file of cases.
+// conform_internal.h: what the files of the kit share. Begin with child.c (a case runs), host.c
+// (what a plugin sees), rig.c (a device, ready to work), then any file of cases.
 //
 // All of this lives in a child process that runs one case after another, so what belongs to the
 // case that runs now is one object, `kit`. A case that fails says so and ends the process: nothing
@@ -104,6 +104,10 @@ void *kit_query(void);               // the symbol of the file that is loaded
 
 uint64_t kit_now_ns(void);
 void kit_sleep_ms(int ms);
+
+// Zeroed memory, kept until the process ends: what is large is no static, since all of the command
+// would have to find room for it.
+void *kit_new(size_t bytes);
 
 // The same numbers in every run of a case.
 void kit_seed(uint64_t seed);

@@ -107,9 +107,9 @@ static void run_claimed(kit_rig *r, kit_op_work *w, const kit_taken *claim)
 
 void kit_run_op(const kit_case *c)
 {
-    static kit_op_work work;
+    kit_op_work *work = kit_new(sizeof(kit_op_work));
     kit_rig r;
-    kit_op_work *w = &work;
+    kit_op_work *w = work;
     kit_op_read(w, c->op);
     kit_rig_open(&r);
     kit_op_build(w);

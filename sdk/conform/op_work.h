@@ -35,14 +35,14 @@ void kit_op_read(kit_op_work *w, const kit_op_case *c);   // all of it but the s
 void kit_op_build(kit_op_work *w);                        // the slice: a node
 const void *kit_op_attributes(kit_op_work *w);
 
-// op_contents.c. tensor: what counts of an operand in this run, in `memory`, an image of the buffer.
-// round: 2 has other contents than 0 and 1, but for constants.
+// op_contents.c. tensor: what counts of an operand in this run, in `memory`, an image of the
+// buffer. round: 2 has other contents than 0 and 1, but for constants.
 ref_tensor kit_op_tensor(const kit_op_work *w, const kit_operand *o, unsigned char *memory);
 void kit_op_fill_constants(kit_op_work *w);
 void kit_op_set_contents(kit_op_work *w, int round, unsigned char poison);
 
-// op_compare.c: what came back, against the reference; against what was sent; against `before`, what
-// came back the time before.
+// op_compare.c: what came back, against the reference; against what was sent; against `before`,
+// what came back the time before.
 void kit_op_compare(kit_op_work *w, const ref_tensor in[], const char *when);
 void kit_op_check_untouched(const kit_op_work *w);
 void kit_op_check_same(const kit_op_work *w, const unsigned char *before);

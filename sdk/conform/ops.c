@@ -227,8 +227,8 @@ static void add_limits(kit_list *list, const kit_op_case *plain)
         add(list, &c, "all_count_half_in_place");
 }
 
-// Both operands over one storage: the same elements, or some of them. In place the second must not be
-// permitted: elements would be overwritten before they are read.
+// Both operands over one storage: the same elements, or some of them. In place the second must not
+// be permitted: elements would be overwritten before they are read.
 static void add_shared(kit_list *list, const kit_op_case *plain)
 {
     const kit_op_row *row = plain->row;

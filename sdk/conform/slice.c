@@ -271,19 +271,19 @@ static void check_same(const kit_taken *a, const kit_taken *b)
 
 void kit_claim(kit_rig *r, const kit_slice *s, kit_claims *out)
 {
-    static kit_claims again;
+    kit_claims *again = kit_new(sizeof(kit_claims));
     for (int time = 0; time < 2; time++) {
-        kit_claims *c = time ? &again : out;
+        kit_claims *c = time ? again : out;
         c->count = 0;
         c->slice = s;
         memset(c->is_refused, 0, sizeof c->is_refused);
         KIT_OK_OF(kit_ask(r, &s->slice, c), &r->err, "claim");
     }
-    if (again.count != out->count)
+    if (again->count != out->count)
         kit_fail("the same slice gets the same answer", "%u claims, then %u", out->count,
-                 again.count);
+                 again->count);
     for (uint32_t i = 0; i < out->count; i++)
-        check_same(&out->taken[i], &again.taken[i]);
+        check_same(&out->taken[i], &again->taken[i]);
     for (uint32_t n = 0; n < s->slice.node_count; n++) {
         bool is_taken = false;
         for (uint32_t i = 0; i < out->count; i++)
