@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "json.h"
 
 typedef struct conform_options {
     cli_common common;   // only the settings
@@ -94,10 +95,7 @@ static int print_summary(const output *out, const kit_summary *s)
                              "skipped", (int)s->skipped, "devices", (int)s->devices, "ops_tried",
                              (int)s->ops_claimed, "ops_known", (int)s->ops_known, "ms", s->ms,
                              "cases", out->cases);
-    int failed = json_dumpf(root, stdout, JSON_COMPACT) != 0;
-    putchar('\n');
-    json_decref(root);
-    return failed ? cli_fail(CLI_FAILED, "the results cannot be printed") : CLI_OK;
+    return cli_json_print(root, "the results");
 }
 
 static int code_of(kit_status status, const char *why)
@@ -137,10 +135,7 @@ static int print_list(const conform_options *given)
     if (!names)
         return CLI_OK;
     json_t *root = json_pack("{si so}", "schema_version", 1, "cases", names);
-    int failed = json_dumpf(root, stdout, JSON_COMPACT) != 0;
-    putchar('\n');
-    json_decref(root);
-    return failed ? cli_fail(CLI_FAILED, "the list cannot be printed") : CLI_OK;
+    return cli_json_print(root, "the list of cases");
 }
 
 static int check_settings(const cli_list *settings)
