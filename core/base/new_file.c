@@ -28,7 +28,8 @@ static tn_status check_old(const char *path, const void *magic, size_t magic_byt
     if (magic_bytes > sizeof head)
         return tni_fail(err, TN_E_INTERNAL, "a magic of %zu bytes", magic_bytes);
     tn_status status = tni_file_head(path, head, magic_bytes, &got, &file_bytes, err);
-    if (status == TN_OK && got && (got < magic_bytes || memcmp(head, magic, magic_bytes) != 0))
+    if (status == TN_OK && got && magic_bytes &&
+        (got < magic_bytes || memcmp(head, magic, magic_bytes) != 0))
         return tni_fail(err, TN_E_FILE, "%s: holds something else than %s and is not replaced",
                         path, what);
     return status;
@@ -181,14 +182,15 @@ static bool give_name(tni_new_file *new)
 
 tn_status tni_new_file_finish(tni_new_file *new, tn_error *err)
 {
-    if (fsync(new->file) != 0 || (!*new->temporary && !give_name(new)) ||
+    if ((!new->is_fleeting &&fsync(new->file) != 0) || (!*new->temporary && !give_name(new)) ||
         rename(new->temporary, new->path) != 0)
         return tni_fail(err, TN_E_IO,
                         "%s: writing failed after %" PRIu64 " bytes: %s; nothing was changed",
                         new->path, new->bytes, strerror(errno));
     close(new->file);
     new->file = -1;
-    sync_folder(new->path);
+    if (!new->is_fleeting)
+        sync_folder(new->path);
     return TN_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TNI_NEW_FILE_H
 #define TNI_NEW_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <tenon/status.h>
 
@@ -11,6 +12,7 @@ enum { TNI_PATH_BYTES = 4096 };   // as Linux has it
 
 typedef struct tni_new_file {
     int file;
+    bool is_fleeting;                 // for the caller to set: finish does not wait for the disk
     uint64_t bytes;                   // written so far
     char path[TNI_PATH_BYTES];        // symbolic links followed
     char temporary[TNI_PATH_BYTES];   // its name until then; "" = it has none yet

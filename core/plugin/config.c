@@ -4,6 +4,7 @@
 //   path = /opt/npu/lib        repeatable; a file or a folder
 //   order = cuda, vulkan       these first, then the others
 //   disable = sycl
+//   probe_timeout_ms = 10000   of the first look at a file, in a process of its own
 //
 //   [plugin.cuda]              settings of one plugin, seen by it
 //   graphs = off
@@ -26,15 +27,15 @@
 #include "plugin/plugin_internal.h"
 
 enum {
-    MAX_FILE_BYTES = 1 << 20,
     MAX_SETTINGS = 4096,
+    MAX_PROBE_TIMEOUT_MS = 600000,
     MAX_NAME_BYTES = 49   // of a section or a key: what inih keeps of one
 };
 static const char system_file[] = "/etc/tenon/tenon.ini";
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
 {
-    *config = (tni_config){ .arena = arena, .log = log };
+    *config = (tni_config){ .arena = arena, .log = log, .probe_timeout_ms = 10000 };
 }
 
 void tni_config_finish(tni_config *config)
@@ -145,6 +146,24 @@ bool tni_config_is_reserved(const char *key)
     return strcmp(key, "sha256") == 0 || strcmp(key, "disable") == 0;
 }
 
+// Of several sources the first counts, of several lines of one the last.
+static tn_status take_timeout(tni_config *config, const char *value, const char *source,
+                              tn_error *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long ms = isdigit((unsigned char)value[0]) ? strtoul(value, &end, 10) : 0;
+    if (!end || *end || errno || ms < 1 || ms > MAX_PROBE_TIMEOUT_MS)
+        return tni_fail(err, TN_E_ARG,
+                        "[plugins] probe_timeout_ms = %s: a whole number from 1 to %d is expected",
+                        value, MAX_PROBE_TIMEOUT_MS);
+    if (config->probe_timeout_source && config->probe_timeout_source != source)
+        return TN_OK;
+    config->probe_timeout_source = source;
+    config->probe_timeout_ms = (uint32_t)ms;
+    return TN_OK;
+}
+
 // One "key = value" of a section. Errors are the sentence alone, without the place: TN_E_ARG,
 // TN_E_HOST_MEMORY. What is unknown is TN_E_NOT_FOUND: another release may know it.
 static tn_status take_entry(tni_config *config, const char *section, const char *key,
@@ -158,8 +177,10 @@ static tn_status take_entry(tni_config *config, const char *section, const char 
             return add_list(config, &config->order, value, source, err);
         if (strcmp(key, "disable") == 0)
             return add_list(config, &config->disabled, value, source, err);
-        return tni_fail(err, TN_E_NOT_FOUND, "[plugins] has no key '%s' (path, order, disable)",
-                        key);
+        if (strcmp(key, "probe_timeout_ms") == 0)
+            return take_timeout(config, value, source, err);
+        return tni_fail(err, TN_E_NOT_FOUND,
+                        "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms)", key);
     }
     if (strncmp(section, prefix, sizeof prefix - 1) != 0)
         return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);
@@ -197,6 +218,12 @@ tn_status tni_config_set(tni_config *config, const char *setting, tn_error *err)
     if (status == TN_OK || status == TN_E_HOST_MEMORY)
         return status == TN_OK ? TN_OK : tni_fail(err, status, "%s", why.text);
     return tni_fail(err, TN_E_ARG, "setting '%s': %s", setting, why.text);
+}
+
+tn_status tni_config_add(tni_config *config, const char *plugin, const char *key, const char *value,
+                         tn_error *err)
+{
+    return add_setting(config, plugin, key, value, "settings", err);
 }
 
 // ------------------------------------------------------------------------------------- from a file
@@ -291,41 +318,47 @@ static int take_line(void *argument, const char *section, const char *key, const
     return 1;
 }
 
-tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err)
+tn_status tni_config_read_text(tni_config *config, const char *text, size_t bytes, const char *path,
+                               tn_error *err)
 {
-    struct stat about;
-    bool is_there = is_required || stat(path, &about) == 0 || (errno != ENOENT && errno != ENOTDIR);
-    tni_file_map map;
-    ini_source source = { .config = config,
-                          .path = tni_arena_take_text(config->arena, path),
-                          .err = err };
-    if (!source.path || !tni_grow(&config->arena->allocator, &config->files, &config->file_capacity,
-                                  config->file_count + 1, sizeof *config->files))
-        return tni_fail_memory(err, "a configuration", strlen(path));
-    config->files[config->file_count++] = (tni_config_file){ source.path, is_there };
-    if (!is_there)
-        return TN_OK;
-    tn_status status = tni_file_map_open(&map, path, true, MAX_FILE_BYTES,
-                                         &config->arena->allocator, err);
-    if (status != TN_OK)
-        return status;
-    source.text = (const char *)map.data;
-    source.bytes = map.bytes;
+    ini_source source = {
+        .config = config, .path = path, .text = text, .bytes = bytes, .err = err
+    };
     int wrong_line = ini_parse_stream(next_line, &source, take_line, &source);
-    tni_file_map_close(&map);
     if (source.status != TN_OK)
         return source.status;
     if (wrong_line < 0)
-        return tni_fail_memory(err, "a configuration", map.bytes);
+        return tni_fail_memory(err, "a configuration", bytes);
     if (wrong_line > 0)
         return tni_fail(err, TN_E_FILE, "%s:%d: neither [section] nor key = value", path,
                         wrong_line);
     return TN_OK;
 }
 
+tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err)
+{
+    struct stat about;
+    bool is_there = is_required || stat(path, &about) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    tni_file_map map;
+    const char *kept = tni_arena_take_text(config->arena, path);
+    if (!kept || !tni_grow(&config->arena->allocator, &config->files, &config->file_capacity,
+                           config->file_count + 1, sizeof *config->files))
+        return tni_fail_memory(err, "a configuration", strlen(path));
+    config->files[config->file_count++] = (tni_config_file){ kept, is_there };
+    if (!is_there)
+        return TN_OK;
+    tn_status status = tni_file_map_open(&map, path, true, TNI_MOST_CONFIG_BYTES,
+                                         &config->arena->allocator, err);
+    if (status != TN_OK)
+        return status;
+    status = tni_config_read_text(config, (const char *)map.data, map.bytes, kept, err);
+    tni_file_map_close(&map);
+    return status;
+}
+
 // $XDG_CONFIG_HOME/tenon/tenon.ini or ~/.config/tenon/tenon.ini; "" when the process is privileged
 // or has neither.
-static void find_user_file(char *path, size_t room)
+void tni_config_user_file(char *path, size_t room)
 {
     const char *config_home = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
     int written = 0;
@@ -345,7 +378,7 @@ tn_status tni_config_read_all(tni_config *config, const char *instead, tn_error 
     if (instead) {
         status = tni_config_read(config, instead, true, err);
     } else {
-        find_user_file(user_file, sizeof user_file);
+        tni_config_user_file(user_file, sizeof user_file);
         if (user_file[0])
             status = tni_config_read(config, user_file, false, err);
     }
@@ -361,6 +394,25 @@ const tni_setting *tni_config_find(const tni_config *config, const char *plugin,
             strcmp(config->settings[i].key, key) == 0)
             return &config->settings[i];
     return NULL;
+}
+
+// Those that count, by their keys: one after another, whatever order they were given in.
+void tni_config_each(const tni_config *config, const char *plugin, void *context,
+                     void (*take)(void *context, const char *key, const char *value))
+{
+    const char *before = "";
+    for (const tni_setting *next;; before = next->key) {
+        next = NULL;
+        for (uint32_t i = 0; i < config->setting_count; i++) {
+            const tni_setting *s = &config->settings[i];
+            if (strcmp(s->plugin, plugin) == 0 && !tni_config_is_reserved(s->key) &&
+                strcmp(s->key, before) > 0 && (!next || strcmp(s->key, next->key) < 0))
+                next = s;
+        }
+        if (!next)
+            return;
+        take(context, next->key, tni_config_find(config, plugin, next->key)->value);
+    }
 }
 
 const char *tni_config_disabled_by(const tni_config *config, const char *plugin)

@@ -29,28 +29,65 @@ void tn_device_describe(const tn_device *device, tn_device_info *out_info)
     tni_give_struct(out_info, &info, sizeof info);
 }
 
+// The device as the plugin tells it in this process; NULL = there is none any more.
+static const tni_offer *find_offer(const tn_device *device)
+{
+    const tni_answer *answer = &device->owner->answer;
+    const tni_offer listed = { device->index, device->info }, *found = NULL;
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const tni_offer *offer = &answer->offers[i];
+        if (tni_offer_is_same(offer, &listed) && (!found || offer->index == device->index))
+            found = offer;
+    }
+    return found;
+}
+
+// The plugin may be loaded only now, by what was known of its devices from before.
+static tn_status bring_up(tn_device *device, tn_error *err)
+{
+    tni_plugin *plugin = device->owner;
+    bool is_new = !plugin->instance, was_listed = plugin->kept.verdict == TNI_LISTED;
+    tni_answer listed = plugin->kept.answer;
+    tn_error why;
+    tn_status status = tni_plugin_bring_up(plugin, &why);
+    if (is_new && was_listed &&
+        (status != TN_OK || !tni_answer_is_same(&listed, &plugin->answer))) {
+        plugin->kept.verdict = TNI_ANSWERED;   // the next start asks, and tells what it finds
+        if (status == TN_OK)
+            tni_kept_set_answer(plugin, &plugin->answer);
+        tni_kept_write(plugin);
+    }
+    if (status != TN_OK)
+        return tni_fail(err, status, "%s: plugin %s: %s", device->name, plugin->path, why.text);
+    const tni_offer *offer = find_offer(device);
+    if (!offer)
+        return tni_fail(err, TN_E_DEVICE_LOST,
+                        "%s: is not there any more: plugin %s offers %u other device%s now, listed "
+                        "from the next start on",
+                        device->name, device->plugin, plugin->answer.count,
+                        plugin->answer.count == 1 ? "" : "s");
+    device->table = plugin->table;
+    device->instance = plugin->instance;
+    device->id = offer->info.id;
+    return TN_OK;
+}
+
 static tn_status open_device(tn_device *device, tn_error *err)
 {
-    tnp_open what = { .size = sizeof what, .id = device->info.id };
+    tn_status status = device->instance ? TN_OK : bring_up(device, err);
+    if (status != TN_OK)
+        return status;
+    tnp_open what = { .size = sizeof what, .id = device->id };
     tnp_error said = tni_plugin_error();
     tnp_device *opened = NULL;
-    tnp_status status = device->table->open(device->instance, &what, &opened, &said);
-    if (status != TNP_OK)
-        return tni_device_fail_call(device, "open", status, &said, err);
+    tnp_status answer = device->table->open(device->instance, &what, &opened, &said);
+    if (answer != TNP_OK)
+        return tni_device_fail_call(device, "open", answer, &said, err);
     if (!opened)
         return tni_fail(err, TN_E_INTERNAL,
                         "%s: open: a fault of the plugin, success without a device", device->name);
     device->opened = opened;
     return TN_OK;
-}
-
-// By now the plugin has asked for what it knows: what is left is a slip, or of another release.
-static void warn_of_settings(const tn_device *device)
-{
-    const tn_runtime *runtime = device->runtime;
-    for (uint32_t i = 0; i < runtime->plugin_count; i++)
-        if (runtime->plugins[i]->table == device->table)
-            tni_plugin_warn_of_unasked(runtime->plugins[i]);
 }
 
 tn_status tni_device_open(tn_device *device, tn_error *err)
@@ -62,8 +99,9 @@ tn_status tni_device_open(tn_device *device, tn_error *err)
     if (is_first && status == TN_OK)
         tni_measured_load(device, warning, sizeof warning);
     pthread_mutex_unlock(&device->runtime->opening);
-    if (is_first && status == TN_OK)   // outside the lock: the log is a call of the application's
-        warn_of_settings(device);
+    // Outside the lock: the log is a call of the application's. By now the plugin has asked.
+    if (is_first && status == TN_OK && device->owner)
+        tni_plugin_warn_of_unasked(device->owner);
     if (warning[0])
         tni_log_line(&device->runtime->log, TN_LOG_WARNING,
                      "%s: what was measured of it is ignored: %s", device->name, warning);
@@ -77,7 +115,7 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 
 bool tni_device_is_beside(const tn_device *a, const tn_device *b)
 {
-    return a->table == b->table && a->instance == b->instance;
+    return a->instance && a->table == b->table && a->instance == b->instance;
 }
 
 bool tni_device_link(const tn_device *from, const tn_device *to, tnp_link *out_link)
@@ -85,7 +123,7 @@ bool tni_device_link(const tn_device *from, const tn_device *to, tnp_link *out_l
     const tn_device *whose = from ? from : to;
     tnp_error ignored = tni_plugin_error();
     *out_link = (tnp_link){ .size = sizeof *out_link };
-    if (whose->table->link && whose->opened &&
+    if (whose->opened && whose->table->link &&
         whose->table->link(from ? from->opened : NULL, to ? to->opened : NULL, out_link,
                            &ignored) == TNP_OK)
         return true;

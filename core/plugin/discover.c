@@ -306,22 +306,23 @@ static tn_status search_environment(tn_runtime *runtime, tn_error *err)
     return status;
 }
 
-// The file that holds this code: libtenon, or a program that it is linked into. The loader knows a
-// program by what it was called, which says nothing about where it is.
-static bool find_own_file(char path[PATH_MAX])
+// The loader knows a program by what it was called, which says nothing about where it is.
+bool tni_own_file(char *path, size_t room)
 {
     Dl_info about;
+    char full[PATH_MAX];
     if (!dladdr((const void *)&tni_runtime_log, &about) || !about.dli_fname)
         return false;
     bool is_program = strcmp(about.dli_fname, program_invocation_name) == 0;
-    return realpath(is_program ? "/proc/self/exe" : about.dli_fname, path) != NULL;
+    return realpath(is_program ? "/proc/self/exe" : about.dli_fname, full) != NULL &&
+           (size_t)snprintf(path, room, "%s", full) < room;
 }
 
 static tn_status search_installed(tn_runtime *runtime, tn_error *err)
 {
     static const place where = { .origin = "installed", .is_optional = true };
     char own[PATH_MAX], folder[PATH_MAX + 32];
-    char *slash = find_own_file(own) ? strrchr(own, '/') : NULL;
+    char *slash = tni_own_file(own, sizeof own) ? strrchr(own, '/') : NULL;
     if (!slash)
         return tell_place(runtime, where.origin, "", 0, err,
                           "is ignored: the folder of libtenon is not known");

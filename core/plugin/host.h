@@ -20,13 +20,18 @@
 
 enum { TNI_DEVICE_NAME_BYTES = 64 };
 
-// Everything but `opened`, `key` and `measured` is fixed when the runtime has been created. Read
-// only outside core/plugin/.
+typedef struct tni_plugin tni_plugin;
+
+// Everything but `table`, `instance`, `opened`, `id`, `key` and `measured` is fixed when the
+// runtime has been created. Read only outside core/plugin/.
 struct tn_device {
     tn_runtime *runtime;
-    const tnp_plugin *table;   // the calls of its plugin
+    tni_plugin *owner;
+    const tnp_plugin *table;   // the calls of its plugin; NULL before it is opened, as the next
     tnp_instance *instance;
     const char *plugin;                 // "cpu"
+    uint32_t index;                     // the plugin's own
+    uint64_t id;                        // in this process, from when it is opened
     char name[TNI_DEVICE_NAME_BYTES];   // "cpu0"
     tnp_device_info info;               // texts are safe to show, kind is one of TNP_KIND_
     tnp_device *opened;                 // NULL before the first tni_device_open

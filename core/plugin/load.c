@@ -1,7 +1,8 @@
 // load.c: one candidate on its way from a file to a running instance.
 //
-//   examine   manifest read from the file, held against this machine       no code of it runs
-//   load      pin · still the same file · dlopen · query · table · start   its code runs
+//   examine   manifest read from the file, held against this machine            no code of it runs
+//   load      dlopen · query · table · start                                    its code runs
+//   bring up  pin · still the same file, else probed again · load · its devices
 //
 // A loaded file stays loaded: its threads may be in it, and its texts may be shown.
 #include <dlfcn.h>
@@ -10,8 +11,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sha2.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -24,24 +26,6 @@ void tni_plugin_set_state(tni_plugin *plugin, uint32_t state, const char *format
     (void)tni_fail_v(&plugin->why, TN_E_PLUGIN, format, arguments);
     va_end(arguments);
     plugin->state = state;
-}
-
-void tni_plugin_add_reason(tni_plugin *plugin, const char *format, ...)
-{
-    tn_error more;
-    va_list arguments;
-    va_start(arguments, format);
-    (void)tni_fail_v(&more, TN_E_PLUGIN, format, arguments);
-    va_end(arguments);
-    char before[sizeof plugin->why.text];
-    tni_copy_text(before, sizeof before, plugin->why.text);
-    (void)tni_fail(&plugin->why, TN_E_PLUGIN, "%s%s%s", before, before[0] ? "; " : "", more.text);
-}
-
-static bool refuse(tni_plugin *plugin, const char *reason)
-{
-    tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "%s", reason);
-    return false;
 }
 
 // ----------------------------------------------------------------------------------------- examine
@@ -67,29 +51,27 @@ static int open_file(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-bool tni_plugin_examine(tni_plugin *plugin)
+tn_status tni_plugin_examine(tni_plugin *plugin, tn_error *why)
 {
     int file = open_file(plugin->path);
     if (file < 0)
-        return refuse(plugin, strerror(errno));
+        return tni_fail(why, TN_E_PLUGIN, "%s", strerror(errno));
     tni_reader reader = { .context = &file,
                           .bytes = (uint64_t)plugin->identity.bytes,
                           .read = read_file };
-    tn_error why;
-    tn_status status = tni_manifest_read(&reader, &plugin->manifest, &why);
+    tn_status status = tni_manifest_read(&reader, &plugin->manifest, why);
     close(file);
     plugin->has_manifest = status == TN_OK;
-    if (status == TN_OK)
-        status = tni_manifest_fits(&plugin->manifest, &plugin->runtime->here, &why);
-    return status == TN_OK || refuse(plugin, why.text);
+    plugin->loaded = plugin->manifest;
+    return status == TN_OK ? tni_manifest_fits(&plugin->manifest, &plugin->runtime->here, why)
+                           : status;
 }
 
-// -------------------------------------------------------------------------------------------- load
+// --------------------------------------------------------------------------------------------- pin
 
-// The SHA-256 of the whole file, as 64 digits.
-static bool hash_file(const char *path, char digits[SHA256_DIGEST_STRING_LENGTH])
+bool tni_plugin_hash(const char *path, char digits[TNI_DIGITS_BYTES])
 {
-    unsigned char piece[16384];
+    unsigned char piece[1 << 16];
     SHA2_CTX hash;
     int file = open_file(path);
     if (file < 0)
@@ -102,92 +84,91 @@ static bool hash_file(const char *path, char digits[SHA256_DIGEST_STRING_LENGTH]
     return n == 0 && SHA256End(&hash, digits) != NULL;
 }
 
-static bool check_pin(tni_plugin *plugin)
+tn_status tni_plugin_check_pin(tni_plugin *plugin, tn_error *why)
 {
-    char found[SHA256_DIGEST_STRING_LENGTH];
     const tni_setting *pin = tni_config_find(&plugin->runtime->config, plugin->manifest.name,
                                              "sha256");
     if (!pin)
-        return true;
-    if (!hash_file(plugin->path, found))
-        return refuse(plugin, "its SHA-256 cannot be computed: the file cannot be read");
-    if (strcasecmp(found, pin->value) == 0)
-        return true;
+        return TN_OK;
+    if (!plugin->kept.sha256[0] && !tni_plugin_hash(plugin->path, plugin->kept.sha256))
+        return tni_fail(why, TN_E_PLUGIN,
+                        "its SHA-256 cannot be computed: the file cannot be read");
+    if (strcasecmp(plugin->kept.sha256, pin->value) == 0)
+        return TN_OK;
     plugin->is_warned_of = true;   // whoever pins it wants it
-    tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "its SHA-256 is %s, %s pins %s", found,
-                         pin->source, pin->value);
-    return false;
+    return tni_fail(why, TN_E_PLUGIN, "its SHA-256 is %s, %s pins %s", plugin->kept.sha256,
+                    pin->source, pin->value);
 }
 
-static bool check_unchanged(tni_plugin *plugin)
-{
-    tni_identity now;
-    mode_t mode;
-    if (!tni_identity_of(plugin->path, &now, &mode) ||
-        !tni_identity_is_same(&now, &plugin->identity))
-        return refuse(plugin, "the file was changed while it was looked at");
-    return true;
-}
+// -------------------------------------------------------------------------------------------- load
 
-static bool refuse_by_loader(tni_plugin *plugin)
+static tn_status refuse_by_loader(tn_error *why)
 {
-    char words[sizeof plugin->why.text];
+    char words[sizeof why->text];
     const char *said = dlerror();
     tni_text_make_safe(words, sizeof words, said ? said : "the loader gives no reason",
                        sizeof words - 1);
-    return refuse(plugin, words);
+    return tni_fail(why, TN_E_PLUGIN, "%s", words);
 }
 
-static bool refuse_by_plugin(tni_plugin *plugin, tnp_status status, const char *call,
-                             const tnp_error *said)
+static tn_status refuse_by_plugin(tnp_status status, const char *call, const tnp_error *said,
+                                  tn_error *why)
 {
-    tn_error why;
-    (void)tni_fail_plugin(&why, status, call, said);
-    return refuse(plugin, why.text);
+    (void)tni_fail_plugin(why, status, call, said);
+    why->status = TN_E_PLUGIN;
+    return TN_E_PLUGIN;
 }
 
-static bool query_table(tni_plugin *plugin, void *library)
+static void tell_at(const tni_plugin *plugin, const char *call)
+{
+    if (plugin->runtime->at)
+        plugin->runtime->at(call);
+}
+
+static tn_status query_table(tni_plugin *plugin, void *library, tn_error *why)
 {
     tnp_query query;
     void *symbol = dlsym(library, "tenon_plugin_query");
     if (!symbol)
-        return refuse_by_loader(plugin);
+        return refuse_by_loader(why);
     memcpy(&query, &symbol, sizeof query);   // a data pointer may not be cast to a function pointer
     tnp_error said = tni_plugin_error();
+    tell_at(plugin, "query");
     const tnp_plugin *table = query(plugin->runtime->here.abi, &said);
     if (!table)
-        return refuse_by_plugin(plugin, said.status == TNP_OK ? TNP_E_INTERNAL : said.status,
-                                "query", &said);
-    if (!tni_plugin_check_table(plugin, table))
-        return false;
-    plugin->table = table;
-    return true;
+        return refuse_by_plugin(said.status == TNP_OK ? TNP_E_INTERNAL : said.status, "query",
+                                &said, why);
+    tn_status status = tni_plugin_check_table(plugin, table, why);
+    if (status == TN_OK)
+        plugin->table = table;
+    return status;
 }
 
-static bool start_instance(tni_plugin *plugin)
+static tn_status start_instance(tni_plugin *plugin, tn_error *why)
 {
     tnp_error said = tni_plugin_error();
     tnp_instance *instance = NULL;
     tni_plugin_fill_host(plugin);
+    tell_at(plugin, "start");
     tnp_status status = plugin->table->start(&plugin->host, &instance, &said);
     if (status != TNP_OK)
-        return refuse_by_plugin(plugin, status, "start", &said);
+        return refuse_by_plugin(status, "start", &said, why);
     if (!instance)
-        return refuse(plugin, "start: a fault of the plugin, success without an instance");
+        return tni_fail(why, TN_E_PLUGIN,
+                        "start: a fault of the plugin, success without an instance");
     plugin->instance = instance;
-    return true;
+    return TN_OK;
 }
 
-// A file that was never seen before belongs in a child process first, between the check of the file
-// and dlopen: this is the one place from which code of a plugin begins to run.
-bool tni_plugin_load(tni_plugin *plugin)
+// The one place from which code of a plugin begins to run.
+tn_status tni_plugin_load(tni_plugin *plugin, tn_error *why)
 {
-    if (!check_pin(plugin) || !check_unchanged(plugin))
-        return false;
+    tell_at(plugin, "load");
     void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return refuse_by_loader(plugin);
-    return query_table(plugin, library) && start_instance(plugin);
+        return refuse_by_loader(why);
+    tn_status status = query_table(plugin, library, why);
+    return status == TN_OK ? start_instance(plugin, why) : status;
 }
 
 void tni_plugin_stop(tni_plugin *plugin)
@@ -195,4 +176,73 @@ void tni_plugin_stop(tni_plugin *plugin)
     if (plugin->instance)
         plugin->table->stop(plugin->instance);
     plugin->instance = NULL;
+}
+
+// ---------------------------------------------------------------------------------------- bring up
+
+static bool is_unchanged(const tni_plugin *plugin)
+{
+    tni_identity now;
+    mode_t mode;
+    return tni_identity_of(plugin->path, &now, &mode) &&
+           tni_identity_is_same(&now, &plugin->identity);
+}
+
+// Another file has taken the place of the one that was looked at: what was decided of that one is
+// to be found again, in a candidate of its own, since what was shown of the old one stays as it is.
+static tn_status look_again(tni_plugin *plugin, tn_error *why)
+{
+    tni_plugin again = { .runtime = plugin->runtime, .path = plugin->path };
+    mode_t mode;
+    if (!tni_identity_of(again.path, &again.identity, &mode))
+        return tni_fail(why, TN_E_PLUGIN, "the file is gone: %s", strerror(errno));
+    if (!S_ISREG(mode))
+        return tni_fail(why, TN_E_PLUGIN, "the file was replaced by what is no regular file");
+    tn_status status = tni_plugin_examine(&again, why);
+    if (status == TN_OK && strcmp(again.manifest.name, plugin->manifest.name) != 0)
+        status = tni_fail(why, TN_E_PLUGIN, "the file was replaced by plugin %s",
+                          again.manifest.name);
+    if (status == TN_OK)
+        status = tni_plugin_check_pin(&again, why);
+    if (status == TN_OK)
+        status = tni_kept_find(&again, why);
+    if (status == TN_OK && again.kept.verdict == TNI_UNSEEN)
+        status = tni_probe(again.runtime, (tni_plugin *[]){ &again }, 1, why);
+    if (status == TN_OK && again.kept.verdict == TNI_QUARANTINED)
+        status = tni_fail(why, TN_E_PLUGIN, "the file was replaced, and the new one %s",
+                          again.kept.reason);
+    if (status != TN_OK)
+        return status;
+    plugin->identity = again.identity;
+    plugin->loaded = again.manifest;
+    plugin->kept = again.kept;
+    return TN_OK;
+}
+
+tn_status tni_plugin_bring_up(tni_plugin *plugin, tn_error *why)
+{
+    enum { TRIES = 3 };
+    if (plugin->instance)
+        return TN_OK;
+    for (int i = 0; i < TRIES; i++) {
+        tn_status status = is_unchanged(plugin) ? TN_OK : look_again(plugin, why);
+        const tni_setting *pin = tni_config_find(&plugin->runtime->config, plugin->manifest.name,
+                                                 "sha256");
+        if (pin)   // code of it is about to run: what was kept of its hash is not enough
+            plugin->kept.sha256[0] = 0;
+        if (status == TN_OK)
+            status = tni_plugin_check_pin(plugin, why);
+        if (status == TN_OK && !is_unchanged(plugin))
+            continue;
+        if (status == TN_OK)
+            status = tni_plugin_load(plugin, why);
+        if (status == TN_OK)
+            status = tni_plugin_ask_devices(plugin, &plugin->answer, why);
+        if (status == TN_OK && plugin->answer.is_refusal)
+            status = tni_fail(why, TN_E_PLUGIN, "%s", plugin->answer.reason);
+        if (status != TN_OK)
+            tni_plugin_stop(plugin);
+        return status;
+    }
+    return tni_fail(why, TN_E_PLUGIN, "the file is replaced again and again");
 }

@@ -8,7 +8,9 @@
 
 #include <tenon/status.h>
 
-enum { TNI_DEVICE_KEY_BYTES = 65, TNI_MOST_PEERS = 16 };
+#include "plugin/cursor.h"
+
+enum { TNI_DEVICE_KEY_BYTES = TNI_DIGITS_BYTES, TNI_MOST_PEERS = 16 };
 
 typedef struct tni_link_figures {
     uint64_t latency_ns;

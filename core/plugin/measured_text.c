@@ -16,9 +16,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "plugin/cursor.h"
 #include "plugin/measured.h"
-
-enum { KEY_DIGITS = TNI_DEVICE_KEY_BYTES - 1 };
 
 // What cannot be true of any device, and would make costs of no sense.
 static const uint64_t most_ns = UINT64_C(1000000000000), most_ppm = UINT64_C(1000000000000);
@@ -50,87 +49,45 @@ size_t tni_measured_write(const tni_measured *m, const char *key, char text[TNI_
 
 // ----------------------------------------------------------------------------------------- reading
 
-typedef struct reading {
-    const char *at, *end;
-} reading;
-
-static bool take_text(reading *r, const char *text)
+static bool take_link(tni_cursor *r, tni_link_figures *link)
 {
-    size_t bytes = strlen(text);
-    if ((size_t)(r->end - r->at) < bytes || memcmp(r->at, text, bytes) != 0)
-        return false;
-    r->at += bytes;
-    return true;
+    return tni_take_number(r, most_ns, &link->latency_ns) && tni_take_text(r, " ") &&
+           tni_take_number(r, UINT64_MAX, &link->bytes_per_s) && tni_take_text(r, "\n");
 }
 
-static bool take_number(reading *r, uint64_t most, uint64_t *out)
+static bool take_peers(tni_cursor *r, tni_measured *m)
 {
-    uint64_t number = 0;
-    const char *first = r->at;
-    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        uint64_t digit = (uint64_t)(*r->at - '0');
-        if (number > (UINT64_MAX - digit) / 10)
-            return false;
-        number = 10 * number + digit;
-    }
-    *out = number;
-    return r->at > first && number <= most;
-}
-
-static bool take_key(reading *r, char *key)
-{
-    if (r->end - r->at < KEY_DIGITS)
-        return false;
-    for (int i = 0; i < KEY_DIGITS; i++)
-        if (!strchr("0123456789abcdef", r->at[i]) || !r->at[i])
-            return false;
-    memcpy(key, r->at, KEY_DIGITS);
-    key[KEY_DIGITS] = 0;
-    r->at += KEY_DIGITS;
-    return true;
-}
-
-static bool take_link(reading *r, tni_link_figures *link)
-{
-    return take_number(r, most_ns, &link->latency_ns) && take_text(r, " ") &&
-           take_number(r, UINT64_MAX, &link->bytes_per_s) && take_text(r, "\n");
-}
-
-static bool take_peers(reading *r, tni_measured *m)
-{
-    while (take_text(r, "peer ")) {
+    while (tni_take_text(r, "peer ")) {
         if (m->peer_count == TNI_MOST_PEERS)
             return false;
         tni_peer_figures *peer = &m->peers[m->peer_count++];
-        if (!take_key(r, peer->key) || !take_text(r, " ") || !take_link(r, &peer->link))
+        if (!tni_take_digits(r, peer->key) || !tni_take_text(r, " ") || !take_link(r, &peer->link))
             return false;
     }
     return true;
 }
 
-static bool take_all(reading *r, tni_measured *m)
+static bool take_all(tni_cursor *r, tni_measured *m)
 {
-    return take_text(r, "claim_ppm ") && take_number(r, most_ppm, &m->claim_ppm) &&
-           take_text(r, "\nsubmit_ns ") && take_number(r, most_ns, &m->submit_ns) &&
-           take_text(r, "\nup ") && take_link(r, &m->up) && take_text(r, "down ") &&
+    return tni_take_text(r, "claim_ppm ") && tni_take_number(r, most_ppm, &m->claim_ppm) &&
+           tni_take_text(r, "\nsubmit_ns ") && tni_take_number(r, most_ns, &m->submit_ns) &&
+           tni_take_text(r, "\nup ") && take_link(r, &m->up) && tni_take_text(r, "down ") &&
            take_link(r, &m->down) && take_peers(r, m);
 }
 
 bool tni_measured_read(const char *text, size_t bytes, const char *key, tni_measured *out,
                        const char **out_why)
 {
-    char whose[TNI_DEVICE_KEY_BYTES], hash[SHA256_DIGEST_STRING_LENGTH];
-    reading r = { text, text + bytes };
+    char whose[TNI_DEVICE_KEY_BYTES];
+    tni_cursor r = { text, text + bytes };
     tni_measured m = { .is_there = true };
     *out = (tni_measured){ 0 };
     *out_why = "it is no file of tenon tune, or of another release";
-    if (!take_text(&r, "tenon tune 1\ndevice "))
+    if (!tni_take_text(&r, "tenon tune 1\ndevice "))
         return false;
     *out_why = "it is damaged";
-    if (!take_key(&r, whose) || !take_text(&r, "\n") || !take_all(&r, &m))
-        return false;
-    SHA256Data((const uint8_t *)text, (size_t)(r.at - text), hash);
-    if (!take_text(&r, "sha256 ") || !take_text(&r, hash) || !take_text(&r, "\n") || r.at != r.end)
+    if (!tni_take_digits(&r, whose) || !tni_take_text(&r, "\n") || !take_all(&r, &m) ||
+        !tni_take_hash(&r, text))
         return false;
     *out_why = "it is of another device";
     if (strcmp(whose, key) != 0)

@@ -4,15 +4,21 @@
 //     config.c      tenon.ini and the application's settings        ──► tni_config
 //     discover.c    the places of the search            ──► a tni_plugin for each candidate
 //     registry.c    which candidates are used, what their devices are called
-//       load.c        one candidate: manifest, pin, dlopen, query, start
-//         manifest.c    the note in the file
+//       manifest.c    the note in the file
 //         fits.c        whether it fits this host and machine
+//       kept.c        what is known of the file from before: quarantine, devices
+//       probe.c       files not seen before, each in a child process
+//         child.c       such a process                              ──► tenon_probe.c
+//       load.c        pin, still the same file, dlopen, query, start   code of it runs
 //         table.c       the table that the query answered
-//       services.c    what the host does for a plugin
-//     device.c      opening, asking
+//         services.c    what the host does for a plugin
+//       ask.c         asks a started plugin for its devices        ──► tni_answer
+//       owner.c       which of several plugins has a device that all of them offer
+//     device.c      opening (and so loading), asking
 //       measured.c    what was measured of it before, from the user's cache
 //         measured_text.c   the form of that file
 //     settings.c    which settings a plugin asked for; warnings of those that nobody did
+//   pin.c       a file's hash into tenon.ini
 #ifndef TNI_PLUGIN_INTERNAL_H
 #define TNI_PLUGIN_INTERNAL_H
 
@@ -22,6 +28,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "plugin/answer.h"
 #include "plugin/host.h"
 
 // ------------------------------------------------------------------------------------ foreign text
@@ -91,6 +98,8 @@ typedef struct tni_config {
     uint32_t file_count, file_capacity;
     tni_setting *settings;
     uint32_t setting_count, setting_capacity;
+    const char *probe_timeout_source;   // NULL = not set
+    uint32_t probe_timeout_ms;
 } tni_config;
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log);
@@ -98,9 +107,18 @@ void tni_config_finish(tni_config *config);   // also of a zeroed struct
 
 // "plugin.NAME.KEY=VALUE" or "plugins.KEY=VALUE". Errors: TN_E_ARG, TN_E_HOST_MEMORY.
 tn_status tni_config_set(tni_config *config, const char *setting, tn_error *err);
+// One setting of a plugin, as the application gives it. Errors: TN_E_HOST_MEMORY.
+tn_status tni_config_add(tni_config *config, const char *plugin, const char *key, const char *value,
+                         tn_error *err);
 // Errors: TN_E_FILE with file and line, TN_E_HOST_MEMORY. A missing file is TN_OK unless it is
 // required.
 tn_status tni_config_read(tni_config *config, const char *path, bool is_required, tn_error *err);
+// The same of a text; path lives as long as the config.
+tn_status tni_config_read_text(tni_config *config, const char *text, size_t bytes, const char *path,
+                               tn_error *err);
+enum { TNI_MOST_CONFIG_BYTES = 1 << 20 };
+// The user's tenon.ini; "" when the process is privileged or has no place for one.
+void tni_config_user_file(char *path, size_t room);
 // The user's file, or `instead`, then the system's.
 tn_status tni_config_read_all(tni_config *config, const char *instead, tn_error *err);
 
@@ -109,6 +127,9 @@ const tni_setting *tni_config_find(const tni_config *config, const char *plugin,
 const char *tni_config_disabled_by(const tni_config *config, const char *plugin);
 // Keys of [plugin.NAME] that are for the host: a plugin does not see them.
 bool tni_config_is_reserved(const char *key);
+// Feeds what the plugin sees of its settings, in an order of its own, key by key.
+void tni_config_each(const tni_config *config, const char *plugin, void *context,
+                     void (*take)(void *context, const char *key, const char *value));
 
 // -------------------------------------------------------------------------------------- candidates
 
@@ -123,25 +144,50 @@ typedef struct tni_identity {   // tells whether a file is still the one that wa
 // are only not suggested.
 enum { TNI_ASKED_KEYS = 32, TNI_ASKED_BYTES = 48 };
 
+// What is known of a file before any code of it runs in this process.
+typedef enum tni_verdict {
+    TNI_UNSEEN = 0,    // nothing
+    TNI_QUARANTINED,   // `reason`: what it did, as words that go on after its name
+    TNI_ANSWERED,   // in a process of its own it answered in time; its devices are to be asked for
+    TNI_LISTED,     // and `answer` has its devices
+} tni_verdict;
+
+typedef struct tni_kept {
+    tni_verdict verdict;
+    char sha256[TNI_DIGITS_BYTES];      // of the file; "" = not known
+    char situation[TNI_DIGITS_BYTES];   // TNI_LISTED: what the answer depends on
+    char reason[TNI_REASON_BYTES];      // of the quarantine
+    tni_answer answer;
+} tni_kept;
+
 // One candidate file.
-typedef struct tni_plugin {
+struct tni_plugin {
     tn_runtime *runtime;
     const char *path, *origin;
     bool is_named;       // by the caller: its refusal fails tn_runtime_create
     bool is_warned_of;   // named by the environment or a config: its refusal is logged
     bool has_identity;
     bool has_manifest;
-    tni_identity identity;
     uint32_t state;   // TN_PLUGIN_; 0 = not decided yet
     tn_error why;     // the text is the reason of the state
     tnp_manifest manifest;
+    uint32_t device_count;   // of those in the runtime's list
+
+    // Once the runtime is created, guarded by runtime->opening: a plugin whose devices are known
+    // from before is loaded when the first of them is opened.
+    tni_identity identity;
+    tni_kept kept;
+    tnp_manifest loaded;   // that of the file as it was loaded
     tnp_host host;
     const tnp_plugin *table;   // NULL before it is loaded
     tnp_instance *instance;    // NULL before it is started
-    uint32_t device_count;     // of those in the runtime's list
-    uint32_t asked_count;      // guarded by runtime->asking
+    tni_answer answer;         // in this process
+    bool is_probed;            // at this start
+    tni_answer probed;
+
+    uint32_t asked_count;   // guarded by runtime->asking
     char asked[TNI_ASKED_KEYS][TNI_ASKED_BYTES];
-} tni_plugin;
+};
 
 // One place of the search.
 typedef struct tni_place {
@@ -151,8 +197,13 @@ typedef struct tni_place {
 
 enum {
     TNI_MAX_CANDIDATES = 1024,
-    TNI_MAX_DEVICES = 256,   // of one plugin
 };
+
+// A device that is not listed because another plugin has it.
+typedef struct tni_shadowed {
+    tn_device *device, *by;
+    const char *why;
+} tni_shadowed;
 
 struct tn_runtime {
     tn_allocator allocator;
@@ -160,11 +211,13 @@ struct tn_runtime {
     tni_arena arena;   // lives as long as the runtime
     tni_config config;
     tni_pool *pool;
+    uint32_t threads;   // that plugins are told of: those of the pool, but in the helper
     tni_trace trace;
     pthread_mutex_t opening;   // of devices
     pthread_mutex_t asking;    // for settings: what was asked for is written down
     bool has_mutexes;
     tni_here here;
+    char situation[TNI_DIGITS_BYTES];
     tni_place *places;   // in the order of the search
     uint32_t place_count, place_capacity;
     tni_plugin **plugins;   // in the order of the search
@@ -172,13 +225,17 @@ struct tn_runtime {
     tn_device **devices;   // by plugin, as ordered; then by the plugin's index
     uint32_t device_count, device_capacity;
     _Atomic uint32_t sessions;
+    tni_shadowed *shadowed;
+    uint32_t shadowed_count, shadowed_capacity;
+    bool keeps_nothing;   // a file of the cache could not be written, which was told
+    bool has_no_helper;   // plugins are not probed, which was told
+    // In the helper alone: what of the plugin is about to run, "load", "start", …
+    void (*at)(const char *call);
 };
 
 // The state and the reason of a candidate, in one line.
 void tni_plugin_set_state(tni_plugin *plugin, uint32_t state, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void tni_plugin_add_reason(tni_plugin *plugin, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 // Fills runtime->plugins and runtime->places. Errors: TN_E_HOST_MEMORY.
 tn_status tni_discover(tn_runtime *runtime, const char *const *paths, uint32_t path_count,
@@ -187,15 +244,73 @@ tn_status tni_discover(tn_runtime *runtime, const char *const *paths, uint32_t p
 bool tni_identity_of(const char *path, tni_identity *out_identity, mode_t *out_mode);
 bool tni_identity_is_same(const tni_identity *a, const tni_identity *b);
 
-// Reads the manifest and holds it against this machine. false: state and reason are set.
-bool tni_plugin_examine(tni_plugin *plugin);
-// Loads the file, takes its table, starts an instance. false: state and reason are set, nothing
-// runs.
-bool tni_plugin_load(tni_plugin *plugin);
+// Reads the manifest and holds it against this machine. Errors: TN_E_PLUGIN, TN_E_VERSION.
+tn_status tni_plugin_examine(tni_plugin *plugin, tn_error *why);
+// Holds the file's SHA-256 against the configurations' pin, and keeps it. Errors: TN_E_PLUGIN.
+tn_status tni_plugin_check_pin(tni_plugin *plugin, tn_error *why);
+// The SHA-256 of a whole file, as 64 digits.
+bool tni_plugin_hash(const char *path, char digits[TNI_DIGITS_BYTES]);
+// Loads the file, unless that was done: pin, probe where it is another than the one that was looked
+// at, dlopen, table, instance, devices (`answer`). Errors: TN_E_PLUGIN in words, TN_E_HOST_MEMORY.
+tn_status tni_plugin_bring_up(tni_plugin *plugin, tn_error *why);
+// The same without a look at the file and its devices: what a probe does in a process of its own.
+tn_status tni_plugin_load(tni_plugin *plugin, tn_error *why);
 void tni_plugin_stop(tni_plugin *plugin);   // also of one that is not started
-// Holds a table against the contract and the file's manifest. false: state and reason are set.
-bool tni_plugin_check_table(tni_plugin *plugin, const tnp_plugin *table);
+// Holds a table against the contract and the file's manifest. Errors: TN_E_PLUGIN.
+tn_status tni_plugin_check_table(const tni_plugin *plugin, const tnp_plugin *table, tn_error *why);
 void tni_plugin_fill_host(tni_plugin *plugin);
+// Asks a started plugin for its devices. Errors: TN_E_HOST_MEMORY.
+tn_status tni_plugin_ask_devices(tni_plugin *plugin, tni_answer *out, tn_error *err);
+
+// ------------------------------------------------------------------------------ cache and
+// quarantine
+
+// What is kept of the file as it is, into plugin->kept; of a list only in the situation at hand.
+// Errors: TN_E_HOST_MEMORY.
+tn_status tni_kept_find(tni_plugin *plugin, tn_error *err);
+// Keeps plugin->kept. What cannot be written is told once.
+void tni_kept_write(tni_plugin *plugin);
+// The devices of plugin->kept are those of the answer from now on, as far as these may be kept: a
+// CPU's depend on limits that change, and a driver that is missing may come.
+bool tni_kept_may_list(const tni_answer *answer);
+void tni_kept_set_answer(tni_plugin *plugin, const tni_answer *answer);
+// What an answer depends on besides the file. The first gives what is the same for all plugins, for
+// runtime->situation.
+void tni_situation_begin(char digits[TNI_DIGITS_BYTES]);
+void tni_situation(const tn_runtime *runtime, const char *plugin, char digits[TNI_DIGITS_BYTES]);
+
+// The form of a file, and back: see kept_text.c. key: of the path. false: damaged, or of another
+// release, path or (out_has_memory) there is none.
+size_t tni_kept_text(const tni_kept *kept, const tni_identity *identity, const char *key, char *to);
+bool tni_kept_read(const char *text, size_t bytes, const char *key, tni_arena *arena,
+                   tni_kept *out_kept, tni_identity *out_identity, bool *out_has_memory);
+enum { TNI_KEPT_BYTES = TNI_ANSWER_BYTES + 2048 };
+
+// ----------------------------------------------------------------------------------------- probing
+
+// Loads each file in a child process and asks for its devices, many at a time: plugin->kept becomes
+// QUARANTINED, ANSWERED or LISTED, and is written. Where no child can be started it becomes
+// ANSWERED, and a line says so once. Errors: TN_E_HOST_MEMORY.
+tn_status tni_probe(tn_runtime *runtime, tni_plugin *const *plugins, uint32_t count, tn_error *err);
+
+// What came from a child, see probe_text.c.
+typedef struct tni_probed {
+    bool has_begun;    // the file was read, and code of it was about to run
+    bool is_whole;     // `answer` is what it said
+    bool is_garbage;   // neither whole nor cut
+    char at[16];       // what ran last
+    char sha256[TNI_DIGITS_BYTES];
+    tni_answer answer;
+} tni_probed;
+// false: there is no memory.
+bool tni_probed_read(const char *text, size_t bytes, tni_arena *arena, tni_probed *out);
+
+// --------------------------------------------------------------------------------------- decisions
+
+// Takes devices that several plugins offer from all but one of them. Errors: TN_E_HOST_MEMORY.
+tn_status tni_owners_decide(tn_runtime *runtime, tn_error *err);
+// The file that holds this code: libtenon, or a program that it is linked into.
+bool tni_own_file(char *path, size_t room);
 
 // The value of a setting that the plugin asks for; NULL = not set. [any]
 const char *tni_plugin_ask(tni_plugin *plugin, const char *key);

@@ -3,167 +3,15 @@
 // Candidates are tried in the order that the configurations give, then in that of the search. Of
 // one name the first that starts is used. The list of devices has the same order and the same names
 // at every start as long as the machine, the files and the configurations are the same.
-#include <math.h>
+//
+//   examined ─► known? ─► no: probed ─► devices told before, or just now ─► listed
+//                    └► quarantined └► else loaded, asked                ─► listed
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "plugin/plugin_internal.h"
-
-// ------------------------------------------------------------------------------ listing of devices
-
-enum { MAX_MEMORIES = 64 };   // of one device
-
-// Room for one answer of a plugin, and bytes behind it that it must not touch.
-typedef struct guarded_info {
-    tnp_device_info info;
-    unsigned char guard[64];
-} guarded_info;
-
-static void make_text_safe(char *text, size_t room)
-{
-    char safe[128];
-    tni_text_make_safe(safe, room < sizeof safe ? room : sizeof safe, text, room);
-    tni_copy_text(text, room, safe);
-}
-
-static bool is_all_zero(const unsigned char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (bytes[i])
-            return false;
-    return true;
-}
-
-// Asks for one device; false: it is left out and the reason is added.
-static bool ask_info(tni_plugin *plugin, uint32_t index, tnp_device_info *out_info)
-{
-    guarded_info answer = { .info = { .size = sizeof answer.info } };
-    tnp_error said = tni_plugin_error();
-    char who[32];
-    snprintf(who, sizeof who, "device %u is left out", index);
-    tnp_status status = plugin->table->device_info(plugin->instance, index, &answer.info, &said);
-    if (status != TNP_OK) {   // it may be there all the same: whoever has it misses it
-        tn_error why;
-        (void)tni_fail_plugin(&why, status, who, &said);
-        tni_plugin_add_reason(plugin, "%s", why.text);
-        tni_log_line(&plugin->runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->manifest.name,
-                     why.text);
-        return false;
-    }
-    if (!is_all_zero(answer.guard, sizeof answer.guard) || answer.info.size != sizeof answer.info) {
-        tni_plugin_add_reason(
-            plugin, "%s: a fault of the plugin, it wrote beyond the %zu bytes of its info", who,
-            sizeof answer.info);
-        return false;
-    }
-    tnp_device_info *info = &answer.info;
-    if (info->kind < TNP_KIND_CPU || info->kind > TNP_KIND_SOFTWARE) {
-        tni_plugin_add_reason(plugin, "%s: unknown kind %u", who, info->kind);
-        return false;
-    }
-    if (info->memory_count > MAX_MEMORIES) {
-        tni_plugin_add_reason(plugin, "%s: %u memories, at most %d are possible", who,
-                              info->memory_count, MAX_MEMORIES);
-        return false;
-    }
-    make_text_safe(info->name, sizeof info->name);
-    make_text_safe(info->driver, sizeof info->driver);
-    make_text_safe(info->host, sizeof info->host);
-    make_text_safe(info->pci, sizeof info->pci);
-    if (!isfinite(info->flops_per_s) || info->flops_per_s < 0)
-        info->flops_per_s = 0;
-    *out_info = *info;
-    return true;
-}
-
-// The rule of the contract: compared only between equal hosts, never between two devices of one
-// plugin, never for software.
-static bool is_same_physical(const tn_device *a, const tnp_plugin *table, const tnp_device_info *b)
-{
-    if (a->table == table || a->info.kind == TNP_KIND_SOFTWARE || b->kind == TNP_KIND_SOFTWARE ||
-        strcmp(a->info.host, b->host) != 0)
-        return false;
-    return (b->pci[0] && strcmp(a->info.pci, b->pci) == 0) ||
-           (!is_all_zero(b->uuid, sizeof b->uuid) &&
-            memcmp(a->info.uuid, b->uuid, sizeof b->uuid) == 0);
-}
-
-// Why this device of the plugin is not to be listed beside those that are: false, and the reason is
-// added.
-static bool check_against_listed(tni_plugin *plugin, uint32_t index, const tnp_device_info *info)
-{
-    const tn_runtime *runtime = plugin->runtime;
-    for (uint32_t i = 0; i < runtime->device_count; i++) {
-        const tn_device *listed = runtime->devices[i];
-        bool has_same_id = listed->instance == plugin->instance && listed->info.id == info->id;
-        if (has_same_id)
-            tni_plugin_add_reason(plugin, "device %u is left out: its id is that of an earlier one",
-                                  index);
-        else if (is_same_physical(listed, plugin->table, info))
-            tni_plugin_add_reason(
-                plugin, "device %u is left out: '%s' is offered by plugin %s, which comes first",
-                index, info->name, listed->plugin);
-        else
-            continue;
-        return false;
-    }
-    return true;
-}
-
-static tn_status list_device(tni_plugin *plugin, uint32_t index, tn_error *err)
-{
-    tn_runtime *runtime = plugin->runtime;
-    tnp_device_info info;
-    if (!ask_info(plugin, index, &info) || !check_against_listed(plugin, index, &info))
-        return TN_OK;
-    tn_device *device = tni_arena_take(&runtime->arena, sizeof *device);
-    if (!device || !tni_grow(&runtime->allocator, &runtime->devices, &runtime->device_capacity,
-                             runtime->device_count + 1, sizeof *runtime->devices))
-        return tni_fail_memory(err, "the list of devices", sizeof *device);
-    *device = (tn_device){ .runtime = runtime,
-                           .table = plugin->table,
-                           .instance = plugin->instance,
-                           .plugin = plugin->manifest.name,
-                           .info = info };
-    snprintf(device->name, sizeof device->name, "%s%u", plugin->manifest.name, index);
-    runtime->devices[runtime->device_count++] = device;
-    plugin->device_count++;
-    return TN_OK;
-}
-
-static tn_status list_devices(tni_plugin *plugin, tn_error *err)
-{
-    uint32_t count = 0;
-    tnp_error said = tni_plugin_error();
-    tnp_status answer = plugin->table->device_count(plugin->instance, &count, &said);
-    if (answer != TNP_OK) {
-        tn_error why;
-        (void)tni_fail_plugin(&why, answer, "device_count", &said);
-        tni_plugin_stop(plugin);
-        tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "%s", why.text);
-        return TN_OK;
-    }
-    plugin->why.text[0] = 0;
-    if (count == 0 && said.text[0]) {
-        char text[sizeof plugin->why.text];
-        tni_text_make_safe(text, sizeof text, said.text, sizeof said.text);
-        tni_plugin_add_reason(plugin, "%s", text);
-    }
-    if (count > TNI_MAX_DEVICES)
-        tni_plugin_add_reason(plugin, "it says %u, the first %d are looked at", count,
-                              TNI_MAX_DEVICES);
-    tn_status status = TN_OK;
-    for (uint32_t i = 0; status == TN_OK && i < count && i < TNI_MAX_DEVICES; i++)
-        status = list_device(plugin, i, err);
-    tn_error details = plugin->why;
-    tni_plugin_set_state(plugin, TN_PLUGIN_LOADED, "%u device%s", plugin->device_count,
-                         plugin->device_count == 1 ? "" : "s");
-    if (details.text[0])
-        tni_plugin_add_reason(plugin, "%s", details.text);
-    return status;
-}
 
 // -------------------------------------------------------------------------------------- candidates
 
@@ -176,22 +24,81 @@ static const tni_plugin *find_loaded(const tn_runtime *runtime, const char *name
     return NULL;
 }
 
+// Refused for good: state and reason.
+static tn_status reject(tni_plugin *plugin, const tn_error *why)
+{
+    tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "%s", why->text);
+    return TN_OK;
+}
+
+static tn_status list_device(tni_plugin *plugin, const tni_offer *offer, tn_error *err)
+{
+    tn_runtime *runtime = plugin->runtime;
+    tn_device *device = tni_arena_take(&runtime->arena, sizeof *device);
+    if (!device || !tni_grow(&runtime->allocator, &runtime->devices, &runtime->device_capacity,
+                             runtime->device_count + 1, sizeof *runtime->devices))
+        return tni_fail_memory(err, "the list of devices", sizeof *device);
+    *device = (tn_device){ .runtime = runtime,
+                           .owner = plugin,
+                           .plugin = plugin->manifest.name,
+                           .index = offer->index,
+                           .info = offer->info };
+    snprintf(device->name, sizeof device->name, "%s%u", plugin->manifest.name, offer->index);
+    runtime->devices[runtime->device_count++] = device;
+    return TN_OK;
+}
+
+static tn_status list_devices(tni_plugin *plugin, const tni_answer *answer, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < answer->count; i++)
+        status = list_device(plugin, &answer->offers[i], err);
+    tni_plugin_set_state(plugin, TN_PLUGIN_LOADED, "%s", answer->reason);   // more of it follows
+    return status;
+}
+
+// Loads it now; what it answers is kept where that may be.
+static tn_status load_and_list(tni_plugin *plugin, tn_error *err)
+{
+    tn_error why;
+    tn_status status = tni_plugin_bring_up(plugin, &why);
+    if (status == TN_E_HOST_MEMORY)
+        return tni_fail(err, status, "%s", why.text);
+    if (status != TN_OK)
+        return reject(plugin, &why);
+    if (tni_kept_may_list(&plugin->answer)) {
+        tni_kept_set_answer(plugin, &plugin->answer);
+        tni_kept_write(plugin);
+    }
+    return list_devices(plugin, &plugin->answer, err);
+}
+
 // Brings a candidate to its state.
 static tn_status decide(tni_plugin *plugin, tn_error *err)
 {
     const char *name = plugin->manifest.name;
-    const char *disabled_by = tni_config_disabled_by(&plugin->runtime->config, name);
-    if (disabled_by) {
-        tni_plugin_set_state(plugin, TN_PLUGIN_DISABLED, "disabled by %s", disabled_by);
-        return TN_OK;
-    }
+    tn_error why;
     const tni_plugin *first = find_loaded(plugin->runtime, name);
     if (first) {
         tni_plugin_set_state(plugin, TN_PLUGIN_SHADOWED, "%s %s of %s comes first", name,
                              first->manifest.version, first->path);
         return TN_OK;
     }
-    return tni_plugin_load(plugin) ? list_devices(plugin, err) : TN_OK;
+    if (tni_plugin_check_pin(plugin, &why) != TN_OK)
+        return reject(plugin, &why);
+    if (plugin->kept.verdict == TNI_QUARANTINED) {
+        tni_plugin_set_state(plugin, TN_PLUGIN_QUARANTINED, "it %s", plugin->kept.reason);
+        return TN_OK;
+    }
+    if (plugin->is_probed && plugin->probed.is_refusal) {
+        (void)tni_fail(&why, TN_E_PLUGIN, "%s", plugin->probed.reason);
+        return reject(plugin, &why);
+    }
+    if (plugin->kept.verdict == TNI_LISTED)
+        return list_devices(plugin, &plugin->kept.answer, err);
+    if (plugin->is_probed && !plugin->probed.count && !plugin->probed.is_partial)
+        return list_devices(plugin, &plugin->probed, err);
+    return load_and_list(plugin, err);
 }
 
 // Those whose name is `name`, or all when it is NULL.
@@ -206,11 +113,59 @@ static tn_status decide_all(tn_runtime *runtime, const char *name, tn_error *err
     return status;
 }
 
-static void examine_all(tn_runtime *runtime)
+static void examine(tni_plugin *plugin)
 {
-    for (uint32_t i = 0; i < runtime->plugin_count; i++)
-        if (runtime->plugins[i]->state == 0)
-            (void)tni_plugin_examine(runtime->plugins[i]);   // a refusal is its state
+    tn_error why;
+    if (tni_plugin_examine(plugin, &why) != TN_OK) {
+        (void)reject(plugin, &why);
+        return;
+    }
+    const char *disabled_by = tni_config_disabled_by(&plugin->runtime->config,
+                                                     plugin->manifest.name);
+    if (disabled_by)
+        tni_plugin_set_state(plugin, TN_PLUGIN_DISABLED, "disabled by %s", disabled_by);
+}
+
+// Those of which nothing is known, all at once. A pin is looked at first: code of another file than
+// the pinned one does not run, in no process.
+static tn_status probe_unseen(tn_runtime *runtime, tn_error *err)
+{
+    tn_status status = TN_OK;
+    uint32_t count = 0;
+    tn_error why;
+    tni_plugin **unseen = tni_arena_take_array(&runtime->arena, runtime->plugin_count,
+                                               sizeof *unseen);
+    if (runtime->plugin_count && !unseen)
+        return tni_fail_memory(err, "the list of plugins", runtime->plugin_count * sizeof *unseen);
+    for (uint32_t i = 0; status == TN_OK && i < runtime->plugin_count; i++) {
+        tni_plugin *plugin = runtime->plugins[i];
+        if (plugin->state != 0)
+            continue;
+        status = tni_kept_find(plugin, err);
+        if (status != TN_OK || plugin->kept.verdict != TNI_UNSEEN)
+            continue;
+        if (tni_plugin_check_pin(plugin, &why) == TN_OK)
+            unseen[count++] = plugin;
+        else
+            (void)reject(plugin, &why);
+    }
+    return status == TN_OK ? tni_probe(runtime, unseen, count, err) : status;
+}
+
+// How many devices it has in the end, before what there is to tell of them.
+static void tell_counts(tn_runtime *runtime)
+{
+    for (uint32_t i = 0; i < runtime->plugin_count; i++) {
+        tni_plugin *plugin = runtime->plugins[i];
+        char details[sizeof plugin->why.text];
+        if (plugin->state != TN_PLUGIN_LOADED)
+            continue;
+        for (uint32_t d = 0; d < runtime->device_count; d++)
+            plugin->device_count += runtime->devices[d]->owner == plugin;
+        tni_copy_text(details, sizeof details, plugin->why.text);
+        tni_plugin_set_state(plugin, TN_PLUGIN_LOADED, "%u device%s%s%s", plugin->device_count,
+                             plugin->device_count == 1 ? "" : "s", details[0] ? "; " : "", details);
+    }
 }
 
 // ------------------------------------------------------------------------------------------- names
@@ -262,12 +217,17 @@ static void name_devices(tn_runtime *runtime)
 tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err)
 {
     const tni_config_words *order = &runtime->config.order;
-    tn_status status = TN_OK;
-    examine_all(runtime);
+    for (uint32_t i = 0; i < runtime->plugin_count; i++)
+        if (runtime->plugins[i]->state == 0)
+            examine(runtime->plugins[i]);
+    tn_status status = probe_unseen(runtime, err);
     for (uint32_t i = 0; status == TN_OK && i < order->count; i++)
         status = decide_all(runtime, order->items[i].text, err);
     if (status == TN_OK)
         status = decide_all(runtime, NULL, err);
+    if (status == TN_OK)
+        status = tni_owners_decide(runtime, err);
     name_devices(runtime);
+    tell_counts(runtime);
     return status;
 }

@@ -32,6 +32,7 @@ static tn_status make_runtime(const tn_runtime_options *options, tn_runtime **ou
     tni_arena_init(&runtime->arena, &allocator);
     tni_config_init(&runtime->config, &runtime->arena, &runtime->log);
     tni_here_detect(&runtime->here);
+    tni_situation_begin(runtime->situation);
     *out_runtime = runtime;
     if (pthread_mutex_init(&runtime->opening, NULL) != 0)
         return tni_fail_memory(err, "a mutex", sizeof runtime->opening);
@@ -40,7 +41,9 @@ static tn_status make_runtime(const tn_runtime_options *options, tn_runtime **ou
         return tni_fail_memory(err, "a mutex", sizeof runtime->asking);
     }
     runtime->has_mutexes = true;
-    return tni_pool_create(&allocator, options->threads, &runtime->pool, err);
+    tn_status status = tni_pool_create(&allocator, options->threads, &runtime->pool, err);
+    runtime->threads = status == TN_OK ? tni_pool_threads(runtime->pool) : 0;
+    return status;
 }
 
 static tn_status read_settings(tn_runtime *runtime, const tn_runtime_options *options,
@@ -60,13 +63,18 @@ static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
 {
     for (uint32_t i = 0; i < runtime->plugin_count; i++) {
         const tni_plugin *plugin = runtime->plugins[i];
-        if (plugin->state != TN_PLUGIN_REJECTED && plugin->state != TN_PLUGIN_DISABLED)
+        bool is_quarantined = plugin->state == TN_PLUGIN_QUARANTINED;
+        const char *state = is_quarantined ? "in quarantine, " : "";
+        const char *remedy = is_quarantined ? " (tenon plugins retry tries it again)" : "";
+        if (plugin->state != TN_PLUGIN_REJECTED && plugin->state != TN_PLUGIN_DISABLED &&
+            !is_quarantined)
             continue;
         if (plugin->is_named)
-            return tni_fail(err, TN_E_PLUGIN, "plugin %s: %s", plugin->path, plugin->why.text);
-        if (plugin->is_warned_of && plugin->state == TN_PLUGIN_REJECTED)
-            tni_log_line(&runtime->log, TN_LOG_WARNING, "plugin %s of %s: %s", plugin->path,
-                         plugin->origin, plugin->why.text);
+            return tni_fail(err, TN_E_PLUGIN, "plugin %s: %s%s%s", plugin->path, state,
+                            plugin->why.text, remedy);
+        if (plugin->is_warned_of && plugin->state != TN_PLUGIN_DISABLED)
+            tni_log_line(&runtime->log, TN_LOG_WARNING, "plugin %s of %s: %s%s%s", plugin->path,
+                         plugin->origin, state, plugin->why.text, remedy);
     }
     return TN_OK;
 }
@@ -119,6 +127,7 @@ void tn_runtime_destroy(tn_runtime *runtime)
     tn_allocator allocator = runtime->allocator;
     tni_free(&allocator, runtime->places);
     tni_free(&allocator, runtime->devices);
+    tni_free(&allocator, runtime->shadowed);
     tni_free(&allocator, runtime->plugins);
     tni_config_finish(&runtime->config);
     tni_arena_finish(&runtime->arena);
@@ -148,6 +157,26 @@ tn_device *tn_runtime_find_device(const tn_runtime *runtime, const char *name)
         if (strcmp(runtime->devices[i]->name, name) == 0)
             return runtime->devices[i];
     return NULL;
+}
+
+uint32_t tn_runtime_shadowed_count(const tn_runtime *runtime)
+{
+    return runtime ? runtime->shadowed_count : 0;
+}
+
+void tn_runtime_shadowed(const tn_runtime *runtime, uint32_t index, tn_shadowed_info *out_info)
+{
+    tn_shadowed_info info = { .size = sizeof info };
+    if (runtime && index < runtime->shadowed_count) {
+        const tni_shadowed *shadowed = &runtime->shadowed[index];
+        info.kind = shadowed->device->info.kind;
+        info.name = shadowed->device->name;
+        info.description = shadowed->device->info.name;
+        info.plugin = shadowed->device->plugin;
+        info.by = shadowed->by->name;
+        info.reason = shadowed->why;
+    }
+    tni_give_struct(out_info, &info, sizeof info);
 }
 
 uint32_t tn_runtime_plugin_count(const tn_runtime *runtime)

@@ -68,7 +68,7 @@ static void TNP_CALL host_trace(void *context, const void *queue, const tnp_span
 static uint32_t TNP_CALL host_worker_count(void *context)
 {
     const tni_plugin *plugin = context;
-    return tni_pool_threads(plugin->runtime->pool);
+    return plugin->runtime->threads;
 }
 
 typedef struct team_body {

@@ -1,6 +1,7 @@
 // table.c: holds the table that a plugin's query answered against the contract.
 #include <string.h>
 
+#include "base/error.h"
 #include "base/macros.h"
 #include "plugin/plugin_internal.h"
 
@@ -45,31 +46,21 @@ static bool shows_manifest(const tnp_note *note, const tnp_manifest *manifest)
                   both - SKIP) == 0;
 }
 
-bool tni_plugin_check_table(tni_plugin *plugin, const tnp_plugin *table)
+tn_status tni_plugin_check_table(const tni_plugin *plugin, const tnp_plugin *table, tn_error *why)
 {
-    if (table->size < TABLE_BYTES_1_0) {
-        tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "its table has %u bytes, ABI 1.0 has %zu",
-                             table->size, (size_t)TABLE_BYTES_1_0);
-        return false;
-    }
+    if (table->size < TABLE_BYTES_1_0)
+        return tni_fail(why, TN_E_PLUGIN, "its table has %u bytes, ABI 1.0 has %zu", table->size,
+                        (size_t)TABLE_BYTES_1_0);
     const char *missing = find_missing_call(table);
-    if (missing) {
-        tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED, "its table lacks the call %s", missing);
-        return false;
-    }
-    if (table->abi != plugin->manifest.abi) {
-        tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED,
-                             "its table is of ABI %u.%u, its manifest of %u.%u", table->abi >> 16,
-                             table->abi & 0xffffu, plugin->manifest.abi >> 16,
-                             plugin->manifest.abi & 0xffffu);
-        return false;
-    }
-    if (!shows_manifest(table->note, &plugin->manifest)) {
-        tni_plugin_set_state(plugin, TN_PLUGIN_REJECTED,
-                             "its table shows another manifest than its file: another version is "
-                             "loaded already, or the "
-                             "file was replaced");
-        return false;
-    }
-    return true;
+    if (missing)
+        return tni_fail(why, TN_E_PLUGIN, "its table lacks the call %s", missing);
+    if (table->abi != plugin->loaded.abi)
+        return tni_fail(why, TN_E_PLUGIN, "its table is of ABI %u.%u, its manifest of %u.%u",
+                        table->abi >> 16, table->abi & 0xffffu, plugin->loaded.abi >> 16,
+                        plugin->loaded.abi & 0xffffu);
+    if (!shows_manifest(table->note, &plugin->loaded))
+        return tni_fail(why, TN_E_PLUGIN,
+                        "its table shows another manifest than its file: another version is "
+                        "loaded already, or the file was replaced");
+    return TN_OK;
 }

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "places.h"
+
 static char log_text[8192];
 static char told_text[65536];
 static char explained[16384];
@@ -64,9 +66,7 @@ static tn_runtime *make_runtime(const tn_allocator *allocator, const char *secon
             options.threads = (uint32_t)strtoul(*settings + 8, NULL, 10);
         else
             all[options.setting_count++] = *settings;
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-    unsetenv("TENON_PLUGIN_PATH");
+    test_places();
     log_text[0] = told_text[0] = 0;
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
         fail_msg("%s", err.text);

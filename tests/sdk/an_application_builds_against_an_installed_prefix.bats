@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 # clean COMMAND…: with nothing of this environment but where programs and the prefix are.
 clean() {
-    env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C "PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig" \
+    env -i "PATH=$PATH" "HOME=$BATS_FILE_TMPDIR/home" LC_ALL=C "PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig" \
         "LD_LIBRARY_PATH=$PREFIX/lib" "$@"
 }
 
@@ -30,6 +30,8 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 @test "the installed command finds its plugins and its model" {
     run --separate-stderr -0 clean "$PREFIX/bin/tenon" plugins --why
     [[ $output == *"$PREFIX/lib/tenon/plugins: 1 file"* ]]
+    [ -z "$stderr" ]   # its helper too
+    [ -x "$PREFIX/lib/tenon/tenon-probe" ]
     run --separate-stderr -0 clean env -u LD_LIBRARY_PATH "$PREFIX/bin/tenon" run austen "She was" -n 2 --greedy
     [ -n "$output" ]
 }

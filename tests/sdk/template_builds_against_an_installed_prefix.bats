@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 # clean COMMAND…: with nothing of this environment but where programs are.
-clean() { env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C "$@"; }
+clean() { env -i "PATH=$PATH" "HOME=$BATS_FILE_TMPDIR/home" LC_ALL=C "$@"; }
 
 # build NAME: a copy of a plugin's folder, built alone.
 build() {
@@ -60,8 +60,8 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 }
 
 @test "the command loads the template" {
-    run -0 env -i HOME=/nonexistent "$TENON" plugins --plugin template/build/template.so --why
+    run -0 env -i "HOME=$BATS_FILE_TMPDIR/home" "$TENON" plugins --plugin template/build/template.so --why
     [[ $output == *"template "*" ABI 1.0  1 device "*"/template/build/template.so"* ]]
-    run -0 env -i HOME=/nonexistent "$TENON" devices --plugin template/build/template.so
+    run -0 env -i "HOME=$BATS_FILE_TMPDIR/home" "$TENON" devices --plugin template/build/template.so
     [[ $output == *template0* ]]
 }

@@ -14,7 +14,8 @@ MEMORY = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|reallocarray|free|strdup
 UNDONE = re.compile(r"\b(TODO|FIXME|XXX)\b|^[ \t]*#[ \t]*if[ \t]+0\b", re.M)
 
 MAY_ALLOCATE = {"core/base/alloc.c"}
-MAY_DIE = {"sdk/conform/child.c"}   # a process that ends is what a case of the kit says
+MAY_END = {"sdk/conform/child.c",         # a process that ends is what a case of the kit says
+           "core/plugin/tenon_probe.c"}   # a program of its own, that a plugin may have left in any state
 C_ENDINGS = (".c", ".h", ".inc", ".def", ".cpp", ".cu", ".glsl", ".comp")
 
 
@@ -28,7 +29,8 @@ def check(root):
 
     for path in source.files(root, ["core", "sdk", "plugins"], C_ENDINGS):
         text = source.code(source.read(root, path))
-        if path not in MAY_DIE:
+MAY_END = {"sdk/conform/child.c",         # a process that ends is what a case of the kit says
+           "core/plugin/tenon_probe.c"}   # a program of its own, that a plugin may have left in any state
             search(path, text, DYING, "must not be called: answer with a status")
         if path.startswith("core/") and not path.startswith("core/examples/") \
                 and path not in MAY_ALLOCATE:

@@ -126,6 +126,9 @@ class BannedWords(Tree):
             self.finds(self.NAME, {"plugins/cpu/op.c": f"void f(void)\n{{\n    {call} (1);\n}}\n"},
                        f"plugins/cpu/op.c:3: {call} must not be called")
 
+    def test_the_helper_program_may_end(self):
+        self.passes(self.NAME, {"core/plugin/tenon_probe.c": "void f(void) { _exit(0); }\n"})
+
     def test_memory(self):
         self.finds(self.NAME, {"core/graph/a.c": "void *p = malloc(3);\n"},
                    "core/graph/a.c:1: malloc must not be called")

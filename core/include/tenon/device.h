@@ -1,10 +1,12 @@
 // device.h: the runtime of an application: the plugins it found, the devices they offer, threads,
 // settings and log.
 //
-// A tn_runtime looks for plugins when it is created, reads the manifest of every candidate, loads
-// those that fit, and lists their devices in an order that is the same at every start. A plugin
-// that fails is told by tn_runtime_plugin and otherwise ignored, unless its file was named: then
-// creation fails with TN_E_PLUGIN.
+// A tn_runtime looks for plugins when it is created, reads the manifest of every candidate, tries
+// files not seen before in processes of their own (a child of this process, for a moment), and
+// lists the devices of those that work in an order that is the same at every start. What is found
+// out is kept in the user's cache; a plugin whose devices are known from before is loaded when one
+// of them is first used. A plugin that fails is told by tn_runtime_plugin and otherwise ignored,
+// unless its file was named: then creation fails with TN_E_PLUGIN.
 //
 // Ownership: devices, plugin infos and names are lent; they live as long as the runtime.
 // Threads: [any] for everything but create and destroy.
@@ -80,13 +82,29 @@ TN_API void tn_device_describe(const tn_device *device, tn_device_info *out_info
 // Since 0.1
 TN_API uint32_t tn_device_is_default(const tn_device *device);
 
+// A device that is not among these, because another plugin offers the same one and is used for it.
+typedef struct tn_shadowed_info {
+    uint32_t size;   // sizeof, set by the caller
+    uint32_t kind;
+    const char *name;   // that it would have
+    const char *description;
+    const char *plugin;
+    const char *by;       // the name of the device that is used
+    const char *reason;   // why that one: goes on after both names
+} tn_shadowed_info;
+
+TN_API uint32_t tn_runtime_shadowed_count(const tn_runtime *runtime);   // Since 0.1
+TN_API void tn_runtime_shadowed(const tn_runtime *runtime, uint32_t index,
+                                tn_shadowed_info *out_info);   // past the end: zeros. Since 0.1
+
 // ----------------------------------------------------------------------------------------- plugins
 
 enum {
-    TN_PLUGIN_LOADED = 1,     // in use
-    TN_PLUGIN_SHADOWED = 2,   // fits, but another of the same name comes first
-    TN_PLUGIN_DISABLED = 3,   // by the config
-    TN_PLUGIN_REJECTED = 4,   // `reason` says why
+    TN_PLUGIN_LOADED = 1,        // in use: loaded, or as soon as one of its devices is used
+    TN_PLUGIN_SHADOWED = 2,      // fits, but another of the same name comes first
+    TN_PLUGIN_DISABLED = 3,      // by the config
+    TN_PLUGIN_REJECTED = 4,      // `reason` says why
+    TN_PLUGIN_QUARANTINED = 5,   // tried in a process of its own, it did what `reason` says
 };
 
 // One candidate file, in the order of the search.
@@ -109,6 +127,33 @@ typedef struct tn_plugin_info {
 TN_API uint32_t tn_runtime_plugin_count(const tn_runtime *runtime);   // Since 0.1
 TN_API void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index,
                               tn_plugin_info *out_info);   // past the end: zeros. Since 0.1
+
+// What is kept of a plugin's file is forgotten, a quarantine too: the next runtime tries it again.
+//   path   of the file, by whatever name
+// Errors: TN_E_FILE nothing is kept of it; TN_E_IO that cannot be removed; TN_E_ARG.
+// Threads: [any]. Since 0.1
+TN_NODISCARD TN_API tn_status tn_plugin_forget(const char *path, tn_error *err);
+
+// What tn_plugin_pin has written.
+typedef struct tn_plugin_pin_info {
+    uint32_t size;       // sizeof, set by the caller
+    uint32_t reserved;   // 0
+    char name[32];       // of the plugin
+    char sha256[72];     // of its file
+    char config[2048];   // the tenon.ini, whose path is shorter than that
+} tn_plugin_pin_info;
+
+// Writes the SHA-256 of a plugin's file into tenon.ini, as the pin of [plugin.NAME]: from then on
+// only this file is used as that plugin. No code of the file runs. The rest of tenon.ini stays byte
+// for byte; it is replaced as a whole, or not at all.
+//   path     of the plugin's file
+//   config   the tenon.ini, which need not be there; NULL = the user's
+//   out_info filled, may be NULL
+// Errors: TN_E_FILE the file cannot be read, or tenon.ini has a fault, or there is no place for it;
+// TN_E_PLUGIN it is no plugin; TN_E_IO tenon.ini cannot be written; TN_E_HOST_MEMORY, TN_E_ARG.
+// Threads: [any], but of two calls at once on one tenon.ini one may be lost. Since 0.1
+TN_NODISCARD TN_API tn_status tn_plugin_pin(const char *path, const char *config,
+                                            tn_plugin_pin_info *out_info, tn_error *err);
 
 // One place where plugins were looked for, in the order of the search. A configuration file is a
 // place, and so is each path that it names; a place that is not there, or is ignored, is told too.

@@ -14,6 +14,7 @@
 
 #include "case_file.h"
 #include "op_name.h"
+#include "places.h"
 #include "reference/reference.h"
 
 static const char *path;
@@ -284,9 +285,7 @@ static int make_runtime(void **state)
     tn_error err = { 0 };
 
     (void)state;
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-    unsetenv("TENON_PLUGIN_PATH");
+    test_places();
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
         fail_msg("%s", err.text);
     return 0;

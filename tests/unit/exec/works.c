@@ -172,6 +172,9 @@ static void a_plugin_without_notices_does(void **state)
         snprintf(more, sizeof more, ",\"order\":\"%s\"", orders[i % TN_COUNT_OF(orders)]);
         tn_runtime *runtime = make_runtime(more, more);
         tn_graph *graph = makers[i / TN_COUNT_OF(orders)]();
+        tn_error err;   // opened, so that they have a table
+        assert_int_equal(tni_device_open(rig_device(runtime, "a"), &err), TN_OK);
+        assert_int_equal(tni_device_open(rig_device(runtime, "b"), &err), TN_OK);
         tnp_plugin table = *rig_device(runtime, "a")->table;
         table.semaphore_notify = NULL;
         rig_device(runtime, "a")->table = rig_device(runtime, "b")->table = &table;

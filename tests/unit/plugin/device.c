@@ -40,16 +40,22 @@ static const tnp_plugin table = { .size = sizeof table,
 
 typedef struct device_case {
     tn_runtime runtime;
+    tni_offer offer;
+    tni_plugin plugin;
     tn_device device;
 } device_case;
 
 static void device_case_init(device_case *c)
 {
-    *c = (device_case){ .device = { .table = &table,
-                                    .plugin = "npu",
-                                    .name = "npu0",
-                                    .info = { .id = 42, .memory_count = 1 } } };
-    c->device.runtime = &c->runtime;
+    static int instance;
+    *c = (device_case){ .offer = { .info = { .id = 42, .memory_count = 1 } },
+                        .plugin = { .table = &table, .instance = (tnp_instance *)&instance },
+                        .device = { .plugin = "npu", .name = "npu0" } };
+    c->plugin.runtime = c->device.runtime = &c->runtime;
+    c->plugin.answer = (tni_answer){ .count = 1, .offers = &c->offer };
+    c->device.owner = &c->plugin;
+    c->device.info = c->offer.info;
+    pthread_mutex_init(&c->runtime.asking, NULL);
     pthread_mutex_init(&c->runtime.opening, NULL);
     opened_count = 0;
     open_answer = TNP_OK;
@@ -81,10 +87,10 @@ static void a_device_that_cannot_be_opened_says_so_and_may_be_tried_again(void *
     open_text = "open: no driver";   // the call is told once
     assert_int_equal(tni_device_open(&c.device, &err), TN_E_DEVICE_LOST);
     assert_string_equal(err.text, "npu0: open: no driver");
-    c.device.info.id = 43;   // answers success and gives nothing
+    c.device.id = 43;   // answers success and gives nothing
     open_answer = TNP_OK;
     assert_int_equal(tni_device_open(&c.device, &err), TN_E_INTERNAL);
-    c.device.info.id = 42;
+    c.device.id = 42;
     assert_int_equal(tni_device_open(&c.device, &err), TN_OK);
 }
 

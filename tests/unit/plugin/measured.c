@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <sha2.h>
 
+#include "places.h"
 #include "plugin/plugin_internal.h"
 
 static const char key[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -203,8 +204,6 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_damaged),
         cmocka_unit_test(the_key_tells_devices_and_settings_apart),
     };
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-    unsetenv("TENON_PLUGIN_PATH");
+    test_places();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "places.h"
 #include "plugin/plugin_internal.h"
 
 static const char services[] = TN_TEST_PLUGINS "/services.so";
@@ -151,9 +152,7 @@ static void more_keys_than_are_kept_and_odd_ones_do_no_harm(void **state)
 
 int main(void)
 {
-    unsetenv("TENON_PLUGIN_PATH");
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    test_places();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_that_the_plugin_never_asked_for_is_told_when_a_device_is_opened),
         cmocka_unit_test(a_key_of_several_sources_is_told_once_with_the_one_that_counts),

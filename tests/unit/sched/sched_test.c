@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "places.h"
+
 static void keep_line(void *context, int32_t level, const char *text)
 {
     rig *r = context;
@@ -22,10 +24,7 @@ void rig_begin(rig *r, uint32_t device_count)
     tn_runtime_options options = {
         .size = sizeof options, .threads = 1, .log = keep_line, .log_context = r
     };
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-    setenv("HOME", "/nonexistent", 1);
-    unsetenv("TENON_PLUGIN_PATH");
+    test_places();
     if (tn_runtime_create(&options, &r->runtime, &r->err) != TN_OK ||
         tn_graph_create(NULL, &r->graph, &r->err) != TN_OK)
         fail_msg("%s", r->err.text);
