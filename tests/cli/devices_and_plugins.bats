@@ -134,6 +134,99 @@ load common
     [ "$status" -eq 0 ]
 }
 
+@test "what crashes or hangs when it is tried is quarantined, told, and tried again on demand" {
+    misbehaving=$TENON_TEST_PLUGINS/../misbehaving-plugins
+    mkdir plugins
+    cp "$misbehaving"/{exit_at_load,print_at_load,good}.so plugins
+    export TENON_PLUGIN_PATH=$PWD/plugins
+    for round in 1 2; do
+        run --separate-stderr tenon plugins
+        [ "$status" -eq 0 ]
+        [ "${#lines[@]}" -eq 6 ]   # good, cpu, and two lines for each of the others
+        [[ $output == *"exit_at_load quarantined $PWD/plugins/exit_at_load.so"*"it ended the process while it was loaded, with exit code 3"* ]]
+        [[ $output == *"print_at_load quarantined"*"it wrote to standard output"* ]]
+        [ "${#stderr_lines[@]}" -eq 1 ]
+        [[ $stderr == *"tenon plugins retry FILE tries it again" ]]
+    done
+    run --separate-stderr tenon plugins --json
+    [ "$(json '[p["state"] for p in o["plugins"]]')" = "['quarantined', 'loaded', 'quarantined', 'loaded']" ]
+    fails_with 4 "exit_at_load.so: in quarantine, it ended the process" tenon devices --plugin plugins/exit_at_load.so
+    fails_with 4 "exit_at_load.so: in quarantine, it ended the process" tenon plugins retry plugins/exit_at_load.so
+    cp "$misbehaving/good.so" plugins/exit_at_load.so   # mended
+    run --separate-stderr tenon plugins retry plugins/exit_at_load.so
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "good "*"$PWD/plugins/exit_at_load.so" ]]
+    run --separate-stderr tenon plugins retry --why
+    [ "$status" -eq 0 ]
+    [[ $output == *"print_at_load quarantined"* ]]
+    fails_with 4 "No such file" tenon plugins retry nowhere.so
+    fails_with 2 "neither pin nor retry" tenon plugins rety
+    fails_with 2 "one word too many" tenon plugins retry a b
+}
+
+@test "the time that a plugin has to answer is a setting" {
+    misbehaving=$TENON_TEST_PLUGINS/../misbehaving-plugins
+    fails_with 4 "hang_at_load.so: in quarantine, it hung while it was loaded: it did not come back within 700 ms" \
+        tenon devices --set plugins.probe_timeout_ms=700 --plugin "$misbehaving/hang_at_load.so"
+    for value in 0 -1 1s 600001 ""; do
+        fails_with 2 "a whole number from 1 to 600000 is expected" tenon devices --set plugins.probe_timeout_ms=$value
+    done
+    printf '[plugins]\nprobe_timeout_ms = soon\n' >tenon.ini
+    fails_with 6 "tenon.ini:2: " tenon devices --config tenon.ini
+}
+
+@test "a plugin is pinned, and another file in its place is refused" {
+    mkdir -p config/tenon plugins
+    printf '; mine\n[plugin.stub]   ; theirs\nword = a\n' >config/tenon/tenon.ini
+    cp "$TENON_TEST_PLUGINS/plain.so" plugins
+    hash=$(sha256sum plugins/plain.so | cut -c-64)
+    run --separate-stderr tenon plugins pin plugins/plain.so
+    [ "$status" -eq 0 ]
+    [ "$output" = "$PWD/config/tenon/tenon.ini: [plugin.stub] sha256 = $hash" ]
+    [ "$(cat config/tenon/tenon.ini)" = "$(printf '; mine\n[plugin.stub]   ; theirs\nsha256 = %s\nword = a' "$hash")" ]
+    run --separate-stderr tenon devices --plugin plugins/plain.so
+    [ "$status" -eq 0 ]
+    cp "$TENON_TEST_PLUGINS/plain_newer.so" plugins/plain.so
+    fails_with 4 "its SHA-256 is " tenon devices --plugin plugins/plain.so
+    run --separate-stderr tenon plugins pin plugins/plain.so --config other.ini --json
+    [ "$(json 'o["schema_version"], o["name"], len(o["sha256"]), o["config"]')" = "(1, 'stub', 64, 'other.ini')" ]
+    run --separate-stderr tenon devices --plugin plugins/plain.so --config other.ini
+    [ "$status" -eq 0 ]
+    fails_with 2 "which FILE?" tenon plugins pin
+    fails_with 6 "nowhere.so: No such file" tenon plugins pin nowhere.so
+    fails_with 4 "not a plugin of Tenon" tenon plugins pin "$TENON_TEST_PLUGINS/no_manifest.so"
+}
+
+@test "a device that two plugins offer is listed once, and the choice is explained" {
+    twins=(--plugin "$TENON_TEST_PLUGINS/twin_a.so" --plugin "$TENON_TEST_PLUGINS/twin_b.so")
+    run --separate-stderr tenon devices "${twins[@]}"
+    [[ $output == *"twin_a0 "*"twin_b1 "*"twin_b0    shadowed       is twin_a0, which comes first" ]]
+    run --separate-stderr tenon devices "${twins[@]}" --set plugins.order=twin_b
+    [[ $output == *"twin_a0    shadowed       is twin_b0, which comes first in the configured order" ]]
+    run --separate-stderr tenon plugins --why "${twins[@]}"
+    [[ $output == *"1 device; device 0 is left out: 'Twin' is offered by plugin twin_a, which comes first"* ]]
+    run --separate-stderr tenon devices "${twins[@]}" --json
+    [ "$(json '[(s["name"], s["by"], s["plugin"], s["reason"]) for s in o["shadowed"]]')" = "[('twin_b0', 'twin_a0', 'twin_b', 'which comes first')]" ]
+}
+
+@test "where nothing can be kept it works, with one warning" {
+    mkdir plugins
+    cp "$TENON_TEST_PLUGINS/twin_a.so" plugins
+    : >file
+    XDG_CACHE_HOME=$PWD/file TENON_PLUGIN_PATH=$PWD/plugins run --separate-stderr tenon devices
+    [ "$status" -eq 0 ]
+    [[ $output == *"twin_a0 "* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *"warning: what is found out about plugins is not kept, so they are tried again at every start: "* ]]
+}
+
+@test "the helper that tries plugins is no command, and of the same release" {
+    probe=$(dirname "$TENON")/../lib/tenon/tenon-probe
+    fails_with 1 "tenon-probe: libtenon starts this program" "$probe"
+    fails_with 1 "tenon-probe: it is of another release than libtenon" bash -c '"$0" x.so 1 $$ 9.9.9 3>answer; exit $?' "$probe"
+    [ ! -s answer ]
+}
+
 @test "every instruction-set level runs, an unknown one is refused" {
     tenon run austen "She was" -n 6 --greedy >best
     TENON_CPU_ISA=scalar tenon run austen "She was" -n 6 --greedy >scalar

@@ -32,6 +32,25 @@ static void print_text(const tn_runtime *runtime)
         printf("%-10s %-14s %8.1f GiB  %s\n", info.name, kind_name(info.kind),
                (double)info.memory_bytes / (1 << 30), info.description);
     }
+    for (uint32_t i = 0; i < tn_runtime_shadowed_count(runtime); i++) {
+        tn_shadowed_info info = { .size = sizeof info };
+        tn_runtime_shadowed(runtime, i, &info);
+        printf("%-10s %-14s is %s, %s\n", info.name, "shadowed", info.by, info.reason);
+    }
+}
+
+static json_t *json_of_shadowed(const tn_runtime *runtime)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < tn_runtime_shadowed_count(runtime); i++) {
+        tn_shadowed_info info = { .size = sizeof info };
+        tn_runtime_shadowed(runtime, i, &info);
+        json_array_append_new(list, json_pack("{ss ss ss ss ss ss}", "name", info.name, "kind",
+                                              kind_name(info.kind), "description", info.description,
+                                              "plugin", info.plugin, "by", info.by, "reason",
+                                              info.reason));
+    }
+    return list;
 }
 
 // Plugins that a setting keeps out, and which: their devices are missing above. The exit code: all
@@ -82,8 +101,8 @@ static int print_json(const tn_runtime *runtime)
                                               "memory_bytes", (json_int_t)info.memory_bytes,
                                               "flops_per_s", info.flops_per_s));
     }
-    json_t *root = json_pack("{si so so}", "schema_version", 1, "devices", list, "left_out",
-                             json_of_disabled(runtime));
+    json_t *root = json_pack("{si so so so}", "schema_version", 1, "devices", list, "left_out",
+                             json_of_disabled(runtime), "shadowed", json_of_shadowed(runtime));
     return cli_json_print(root, "the list of devices");
 }
 

@@ -28,7 +28,7 @@ static int show_help(void)
            "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for "
            "plugins), TENON_CPU_ISA\n"
            "(scalar or avx2: lowers the instruction set of the CPU plugin), XDG_CONFIG_HOME (where "
-           "tenon/tenon.ini is),\nXDG_CACHE_HOME (where tenon/tune is).\n");
+           "tenon/tenon.ini is),\nXDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
     return cli_end_output();
 }
 
