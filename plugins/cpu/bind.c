@@ -90,6 +90,29 @@ static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding,
     return TNP_OK;
 }
 
+static tnp_status place_packed(cpu_bound *bound, const tnp_binding *binding,
+                               const cpu_buffer *buffer, tnp_error *err)
+{
+    uint32_t index;
+    if (binding->index >= bound->program->unit_count)
+        return cpu_error(err, TNP_E_ARG, "bind: a pack of unit %u, there are %u", binding->index,
+                         bound->program->unit_count);
+    const cpu_step *step = step_of_unit(bound->program, binding->index, &index);
+    if (!step)
+        return TNP_OK;   // nobody sees what the unit makes, so it is not run
+    if (step->packed < 0 || binding->part != 0)
+        return cpu_error(err, TNP_E_ARG, "bind: pack %u of '%s', which asked for %u",
+                         binding->part, step->name, step->packed < 0 ? 0 : 1);
+    if (binding->bytes < step->packed_bytes)
+        return cpu_error(err, TNP_E_ARG, "bind: %llu bytes for the pack of '%s', which has %llu",
+                         (unsigned long long)binding->bytes, step->name,
+                         (unsigned long long)step->packed_bytes);
+    if (bound->steps[index].packed)
+        return cpu_error(err, TNP_E_ARG, "bind: the pack of '%s' is bound twice", step->name);
+    bound->steps[index].packed = buffer->data + binding->offset;
+    return TNP_OK;
+}
+
 static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_error *err)
 {
     tnp_binding binding;
@@ -115,8 +138,7 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
     case TNP_BIND_SCRATCH:
         return place_scratch(bound, &binding, buffer, err);
     case TNP_BIND_PACKED:
-        return cpu_error(err, TNP_E_ARG, "bind: a pack of unit %u, this plugin asked for none",
-                         binding.index);
+        return place_packed(bound, &binding, buffer, err);
     default:
         return cpu_error(err, TNP_E_UNSUPPORTED, "bind: a binding of kind %u", binding.kind);
     }
@@ -145,6 +167,24 @@ static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, ui
                      step->name, step->op_name, input);
 }
 
+static tnp_status check_packed_overlap(const cpu_bound *bound, const cpu_step *step,
+                                       const char *packed, tnp_error *err)
+{
+    const cpu_value *out = &bound->program->values[step->output];
+    uintptr_t begin = (uintptr_t)address_of(bound, out), pack = (uintptr_t)packed;
+    if (begin + out->span_bytes <= pack || pack + step->packed_bytes <= begin)
+        return TNP_OK;
+    return cpu_error(err, TNP_E_ARG, "bind: the output of '%s' (%s) overlaps its pack", step->name,
+                     step->op_name);
+}
+
+static void fill_packed(const cpu_value *value, char *packed, cpu_tensor *out)
+{
+    cpu_tensor_fill(value, packed, out);
+    out->is_packed = 1;
+    out->strides[1] = (int64_t)cpu_value_row_bytes(value);
+}
+
 static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
 {
     const cpu_program *program = bound->program;
@@ -159,12 +199,19 @@ static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
     if (step->scratch_bytes > 0 && !job->scratch)
         return cpu_error(err, TNP_E_ARG, "bind: no scratch for '%s' (%s)", step->name,
                          step->op_name);
+    if (step->packed >= 0 && !bound->steps[index].packed)
+        return cpu_error(err, TNP_E_ARG, "bind: no pack for '%s' (%s)", step->name, step->op_name);
     for (uint32_t i = 0; i < step->input_count; i++) {
         if (step->inputs[i] == TNP_NONE)
             continue;
         const cpu_value *in = &program->values[step->inputs[i]];
-        cpu_tensor_fill(in, address_of(bound, in), &job->in[i]);
-        tnp_status status = check_overlap(bound, step, i, err);
+        bool is_packed = (int32_t)i == step->packed;
+        if (is_packed)
+            fill_packed(in, bound->steps[index].packed, &job->in[i]);
+        else
+            cpu_tensor_fill(in, address_of(bound, in), &job->in[i]);
+        tnp_status status = is_packed ? check_packed_overlap(bound, step, job->in[i].data, err)
+                                      : check_overlap(bound, step, i, err);
         if (status != TNP_OK)
             return status;
     }

@@ -1,9 +1,11 @@
 // claim.c: which nodes of a slice this plugin takes. Each claim is one node.
 #include "machine.h"
 #include "node.h"
+#include "pack.h"
 #include "program.h"
 
 #define PHASE_NS 1500.0            // of one phase: a barrier and the first touch of the operands
+#define PACKED   0.9               // of the time, where a weight is read packed
 
 // Puts the likely lengths in the place of the full dims.
 static void use_likely_dims(const tnp_slice *slice, const cpu_value *value, cpu_tensor *tensor)
@@ -27,6 +29,8 @@ static double cost_of(const cpu_device *device, const tnp_slice *slice, const cp
         use_likely_dims(slice, &node->in[i], &likely.in[i]);
     double compute_s = cpu_job_flops(&likely) / (workers * CPU_CORE_FLOPS_PER_S);
     double move_s = cpu_job_bytes(&likely) / cpu_machine_bytes_per_s(workers);
+    if (node->packed >= 0)
+        compute_s *= PACKED, move_s *= PACKED;
     return node->op->phases * PHASE_NS + 1e9 * (compute_s > move_s ? compute_s : move_s);
 }
 
@@ -46,10 +50,17 @@ static const char *take(const cpu_device *device, const tnp_slice *slice, uint32
     if (scratch > 0 && !cpu_add(scratch, CPU_SCRATCH_ALIGNMENT, &scratch))
         return "the op needs more scratch than there can be";
 
+    tnp_pack pack;
+    const tnp_pack *packs[] = { &pack };
+    if (node->packed >= 0)
+        pack = cpu_pack_of(node, node->inputs[node->packed]);
+
     tnp_claim claim = {
         .size = sizeof claim,
         .node_count = 1,
         .in_place_count = in_place_count,
+        .pack_count = node->packed >= 0,
+        .packs = packs,
         .nodes = &index,
         .in_place = in_place,
         .name = node->rule.name,

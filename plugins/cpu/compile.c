@@ -1,6 +1,7 @@
 // compile.c: makes a program of the units chosen. All of it lies in one allocation, and nothing of
 // the caller's is kept.
 #include "node.h"
+#include "pack.h"
 #include "program.h"
 
 //   | cpu_program | values | storages | steps | attributes | names |
@@ -29,6 +30,25 @@ static bool lay_out(const tnp_compile *what, const tnp_slice *slice, uint64_t na
            cpu_layout_add(name_bytes, 1, &layout->names, &layout->bytes);
 }
 
+// A unit comes with the pack that was claimed, or without one: then the weight is read as it is.
+static tnp_status read_packs(const tnp_claim *claim, uint32_t unit, cpu_node *node, tnp_error *err)
+{
+    if (claim->pack_count == 0 && (node->packed < 0 || node->in[node->packed].layout == 0)) {
+        node->packed = -1;
+        return TNP_OK;
+    }
+    tnp_pack pack, own;
+    if (claim->pack_count == 1 && node->packed >= 0) {
+        own = cpu_pack_of(node, node->inputs[node->packed]);
+        if (TNP_TAKE(&pack, claim->packs[0]) && pack.flags == own.flags &&
+            pack.value == own.value && pack.layout == own.layout &&
+            pack.group_rows == own.group_rows && pack.group_bytes == own.group_bytes)
+            return TNP_OK;
+    }
+    return cpu_error(err, TNP_E_ARG, "compile: unit %u ('%s') has %u packs, not as claimed", unit,
+                     node->name, claim->pack_count);
+}
+
 // The one node of a unit, as it was claimed.
 static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, const tnp_claim *what,
                             uint32_t unit, tnp_claim *claim, cpu_node *node, tnp_error *err)
@@ -36,14 +56,14 @@ static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, co
     if (!TNP_TAKE(claim, what) || TNP_ALIEN(claim->flags, 0))
         return cpu_error(err, TNP_E_UNSUPPORTED,
                          "compile: unit %u has a property that this plugin does not know", unit);
-    if (claim->node_count != 1 || claim->pack_count != 0 || claim->nodes[0] >= slice->node_count)
+    if (claim->node_count != 1 || claim->nodes[0] >= slice->node_count)
         return cpu_error(err, TNP_E_ARG,
                          "compile: unit %u is no claim of this plugin, which are one node each",
                          unit);
     const char *reason = cpu_node_read(device, slice, claim->nodes[0], node);
     if (reason)
         return cpu_error(err, TNP_E_ARG, "compile: unit %u was not claimed: %s", unit, reason);
-    return TNP_OK;
+    return read_packs(claim, unit, node, err);
 }
 
 // Checks the units before anything is made, and adds up their names.
@@ -101,10 +121,10 @@ static bool is_for_nobody(const cpu_program *program, const cpu_node *node)
 }
 
 static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
-                       const cpu_value *value)
+                       const cpu_value *value, bool is_read_as_it_is)
 {
     program->values[index] = *value;
-    program->storages[value->storage].is_needed = true;
+    program->storages[value->storage].is_needed |= is_read_as_it_is;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         if (value->extent[d] == 0)
             continue;
@@ -127,8 +147,12 @@ static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit
         .input_count = node->job.input_count,
         .output = node->output,
         .writes = node->rule.writes,
+        .packed = node->packed,
         .scratch_bytes = claim->scratch_bytes,
     };
+    if (node->packed >= 0)
+        step->packed_bytes = cpu_pack_bytes(node->in[node->packed].dims[1],
+                                            cpu_value_row_bytes(&node->in[node->packed]));
     memcpy(step->inputs, node->inputs, sizeof step->inputs);
     size_t name_bytes = strlen(node->name) + 1;
     memcpy(*names, node->name, name_bytes);
@@ -139,11 +163,11 @@ static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit
     for (uint32_t i = 0; i < step->input_count; i++) {
         if (step->inputs[i] == TNP_NONE)
             continue;
-        need_value(program, slice, step->inputs[i], &node->in[i]);
+        need_value(program, slice, step->inputs[i], &node->in[i], (int32_t)i != node->packed);
         if (cpu_node_may_reuse(node, i))
             step->may_reuse |= 1u << i;
     }
-    need_value(program, slice, step->output, &node->out);
+    need_value(program, slice, step->output, &node->out, true);
     program->storages[node->out.storage].is_written = true;
 }
 

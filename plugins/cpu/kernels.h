@@ -64,9 +64,13 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
                                int64_t w_stride, const float *x, int64_t x_stride, float *out,
                                int64_t out_stride);
 
-// `blocks` blocks of 32 of 1 to 8 rows of a weight, stride bytes from row to row, to a panel
-// (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks are of
-// 256, w is the start of one, and the last one may be used in part.
+// In place of a row's stride: w is a packed group of 8 rows (blocks.h), or what follows one of its
+// blocks. Kernels that take one give the bits that they give for the rows as they were.
+#define CPU_PACKED (-1)
+
+// `blocks` blocks of 32 of 1 to 8 rows of a weight, stride bytes from row to row or CPU_PACKED, to
+// a panel (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks
+// are of 256, w is the start of one, and the last one may be used in part.
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 
@@ -77,9 +81,9 @@ typedef void cpu_matmul_q8_kernel(int64_t panels, int64_t tokens, int64_t blocks
                                   const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
                                   int from_0);
 
-// acc[r] += row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row:
-// what pack and matmul give for one token, bit for bit, without the panel between. Blocks of 32, as
-// for pack. All 8 acc are written.
+// acc[r] = row r of a weight times one activation, for 1 to 8 rows, stride bytes from row to row or
+// CPU_PACKED: what pack and matmul give for one token, bit for bit, without the panel between.
+// Blocks of 32, as for pack. All 8 acc are written.
 typedef void cpu_matvec_q8_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                   const void *x, float *acc);
 

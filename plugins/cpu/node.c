@@ -1,6 +1,8 @@
 // node.c: nodes of a slice.
 #include "node.h"
 
+#include "pack.h"
+
 #include <stdio.h>
 
 bool cpu_op_rule_find(tnp_op number, cpu_op_rule *out)
@@ -84,6 +86,20 @@ static const char *read_output(const tnp_slice *slice, const tnp_node *node, cpu
     return NULL;
 }
 
+// What is left only as a pack can be read as that pack alone.
+static const char *read_packed(cpu_node *out)
+{
+    if (out->job.options->repack)
+        out->packed = cpu_op_packed_input(&out->job);
+    if (out->packed >= 0 && !(out->in[out->packed].storage_flags & TNP_STORAGE_CONSTANT))
+        out->packed = -1;
+    for (uint32_t i = 0; i < out->job.input_count; i++)
+        if (out->in[i].layout != 0 &&
+            ((int32_t)i != out->packed || out->in[i].layout != CPU_PACK_LAYOUT))
+            return "a constant is left only as a pack, and the op does not read that";
+    return NULL;
+}
+
 const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint32_t index,
                           cpu_node *out)
 {
@@ -91,6 +107,7 @@ const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < CPU_MAX_INPUTS; i++)
         out->inputs[i] = TNP_NONE;
+    out->packed = -1;
     if (!TNP_TAKE(&node, slice->nodes[index]))
         return "the node has a property that this plugin does not know";
     out->name = node.name;
@@ -108,7 +125,9 @@ const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint
         reason = read_inputs(slice, &node, out);
     if (!reason)
         reason = read_output(slice, &node, out);
-    return reason ? reason : out->op->refuse(&out->job);
+    if (!reason)
+        reason = out->op->refuse(&out->job);
+    return reason ? reason : read_packed(out);
 }
 
 // Element j of the operand is read before element j of the output is written, but other elements

@@ -21,6 +21,7 @@ typedef struct cpu_node {
     uint32_t inputs[CPU_MAX_INPUTS];         // indices of values, TNP_NONE = left out
     uint32_t output;
     cpu_value in[CPU_MAX_INPUTS], out;       // in[i] is all 0 when left out
+    int32_t packed;                          // the input that the unit would have packed, -1 = none
     cpu_job job;                             // full dims, no data; a left out operand has dtype 0
     _Alignas(8) char attr[CPU_MAX_ATTR_BYTES];
     char reason[128];

@@ -15,6 +15,7 @@ typedef struct cpu_kernels cpu_kernels;   // kernels.h: the micro-kernels of the
 typedef struct cpu_options {
     int activations_f32;   // activations=f32: weights are decoded, activations stay F32; else q8:
                            // rounded to int8 in blocks of 32
+    int repack;            // repack=on: weights are claimed as packs where that is faster (pack.h)
 } cpu_options;
 
 // One operand, with its address of this binding and the lengths of this run.
@@ -25,6 +26,8 @@ typedef struct cpu_tensor {
     int64_t dims[TNP_MAX_DIMS];      // extents applied: what counts in this run, 0 possible; 1
                                      // beyond rank
     int64_t strides[TNP_MAX_DIMS];   // bytes
+    int is_packed;                   // of a run: rows lie in groups of 8 (kernels/blocks.h);
+                                     // strides[1] is then the bytes that a row takes there
 } cpu_tensor;
 
 // One node of one run. The same job is seen by all workers.
@@ -59,5 +62,9 @@ typedef struct cpu_op {
 } cpu_op;
 
 const cpu_op *cpu_op_find(tnp_op number);   // NULL = not an op of this plugin
+
+// The operand that the node reads faster when it is packed (pack.h), if that is a constant; -1 =
+// none. Same argument as refuse; dtype and dims of that operand alone decide.
+int32_t cpu_op_packed_input(const cpu_job *node);
 
 #endif

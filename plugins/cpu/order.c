@@ -36,7 +36,7 @@ static void list_accesses(const cpu_bound *bound, uint32_t index, accesses *to)
     to->count = 0;
     add_value(bound, step->output, true, to);
     for (uint32_t i = 0; i < step->input_count; i++)
-        if (step->inputs[i] != TNP_NONE)
+        if (step->inputs[i] != TNP_NONE && (int32_t)i != step->packed)   // nobody writes a pack
             add_value(bound, step->inputs[i], false, to);
     if (step->scratch_bytes > CPU_SCRATCH_ALIGNMENT)   // the rest is there to be aligned with
         to->stretches[to->count++] = (stretch){

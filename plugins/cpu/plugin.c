@@ -2,6 +2,7 @@
 #include <elf.h>
 
 #include "cpu.h"
+#include "pack.h"
 #include "program.h"
 #include "queue.h"
 #include "semaphore.h"
@@ -55,6 +56,7 @@ static const tnp_plugin table = {
     .queue_copy = cpu_queue_copy,
     .queue_submit = cpu_queue_submit,
     .claim = cpu_claim,
+    .pack = cpu_pack,
     .compile = cpu_compile,
     .program_destroy = cpu_program_destroy,
     .bind = cpu_bind,

@@ -31,6 +31,8 @@ typedef struct cpu_step {
     uint32_t inputs[CPU_MAX_INPUTS], output;   // indices of values; TNP_NONE = left out
     uint32_t may_reuse;         // a bit for each input that the output may overwrite
     int32_t writes;             // the input that the op writes through, -1 = none
+    int32_t packed;             // the input that is read packed, -1 = none
+    uint64_t packed_bytes;      // of that pack
     uint64_t scratch_bytes;
     bool has_early_lengths, has_late_lengths;
 } cpu_step;
@@ -52,6 +54,7 @@ typedef struct cpu_place {
 
 typedef struct cpu_bound_step {
     cpu_job job;
+    char *packed;               // where the pack is
     bool is_outside;            // a length was not within its dim: these say which
     uint32_t outside_dim;
     int64_t outside_length, outside_most;

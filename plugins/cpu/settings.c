@@ -30,7 +30,7 @@ static tnp_status read_count(const tnp_host *host, const char *key, uint32_t mos
 
 tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error *err)
 {
-    cpu_settings settings = { .devices = 1 };
+    cpu_settings settings = { .devices = 1, .options.repack = 1 };
 
     const char *activations = host->setting(host->context, "activations");
     if (activations) {
@@ -38,6 +38,12 @@ tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error 
         if (!settings.options.activations_f32 && strcmp(activations, "q8") != 0)
             return cpu_error(err, TNP_E_ARG, "setting activations=%s: must be f32 or q8",
                              activations);
+    }
+    const char *repack = host->setting(host->context, "repack");
+    if (repack) {
+        settings.options.repack = strcmp(repack, "on") == 0;
+        if (!settings.options.repack && strcmp(repack, "off") != 0)
+            return cpu_error(err, TNP_E_ARG, "setting repack=%s: must be on or off", repack);
     }
     tnp_status status = read_count(host, "devices", CPU_MAX_DEVICES, &settings.devices, err);
     if (status == TNP_OK)

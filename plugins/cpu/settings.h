@@ -5,7 +5,7 @@
 #include "cpu.h"
 
 typedef struct cpu_settings {
-    cpu_options options;   // activations=q8|f32; q8 is the default
+    cpu_options options;   // activations=q8|f32; q8 is the default. repack=on|off; on
     uint32_t devices;   // devices=1..16: how many devices are offered, as a machine with that many
                         // nodes would; 1
     uint32_t threads;   // threads=1..4096: a cap on the workers of all devices together; 0 = the

@@ -57,15 +57,16 @@ static const char *read_plain(const tnp_slice *slice, uint32_t index, cpu_value 
         return "a value has a property that this plugin does not know";
     if (!cpu_dtype_block(value.dtype, &block_elements, &block_bytes))
         return "a value has an element type that this plugin does not know";
-    if (value.layout != 0)
-        return "a constant is left only as a pack, and this plugin makes none";
     const char *reason = read_storage(slice, value.storage, &storage);
     if (reason)
         return reason;
+    if (value.layout != 0 && !(storage.flags & TNP_STORAGE_CONSTANT))
+        return "a value that is no constant is a pack";
 
     *out = (cpu_value){
         .dtype = value.dtype,
         .rank = value.rank,
+        .layout = value.layout,
         .storage = value.storage,
         .storage_flags = storage.flags,
         .offset = value.offset,
@@ -91,7 +92,7 @@ const char *cpu_value_read_length(const tnp_slice *slice, uint32_t index, cpu_va
     const char *reason = read_plain(slice, index, out);
     if (reason)
         return reason;
-    if (out->dtype != TNP_DTYPE_I32)
+    if (out->dtype != TNP_DTYPE_I32 || out->layout != 0)
         return "an extent is not I32";
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
         if (out->dims[d] != 1 || out->extent[d] != 0)
@@ -107,6 +108,14 @@ const char *cpu_value_read(const tnp_slice *slice, uint32_t index, cpu_value *ou
         if (out->extent[d] != 0)
             reason = cpu_value_read_length(slice, out->extent[d] - 1, &length);
     return reason;
+}
+
+uint64_t cpu_value_row_bytes(const cpu_value *value)
+{
+    int64_t elements = 1;
+    uint32_t bytes = 0;
+    (void)cpu_dtype_block(value->dtype, &elements, &bytes);
+    return (uint64_t)(value->dims[0] / elements) * bytes;
 }
 
 bool cpu_value_matches(const cpu_value *a, const cpu_value *b)

@@ -10,6 +10,7 @@ typedef struct cpu_value {
     int64_t dims[TNP_MAX_DIMS];
     int64_t strides[TNP_MAX_DIMS];    // bytes, >= 0
     uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the value with the length, 0 = all
+    uint32_t layout;                  // not 0: a constant of which only this pack is left
     uint32_t storage;
     uint32_t storage_flags;
     uint64_t offset;                  // in the storage
@@ -24,6 +25,9 @@ bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes);
 const char *cpu_value_read(const tnp_slice *slice, uint32_t index, cpu_value *out);
 // The same for a value that is the extent of another: one I32.
 const char *cpu_value_read_length(const tnp_slice *slice, uint32_t index, cpu_value *out);
+
+// Bytes of one row whose blocks stand side by side.
+uint64_t cpu_value_row_bytes(const cpu_value *value);
 
 // Whether an output may take the address of an input: same dims, strides and element size.
 bool cpu_value_matches(const cpu_value *a, const cpu_value *b);

@@ -99,6 +99,12 @@ static void products(const char *type, double block_bytes, cpu_pack_kernel *pack
              matmul(PANELS, TOKENS, BLOCKS, o->panel, o->x, x_stride, o->sums, PANELS * ROWS, 1)));
     snprintf(name, sizeof name, "matvec_%s", type);
     MEASURE(name, ((work){ each, bytes }), matvec(ROWS, BLOCKS, o->weights, stride, o->x, o->sums));
+    // the same from a packed group: any bytes will do
+    snprintf(name, sizeof name, "packed_pack_%s", type);
+    MEASURE(name, ((work){ 0, bytes }), pack(ROWS, BLOCKS, o->weights, CPU_PACKED, o->panel));
+    snprintf(name, sizeof name, "packed_%s", type);
+    MEASURE(name, ((work){ each, bytes }),
+            matvec(ROWS, BLOCKS, o->weights, CPU_PACKED, o->x, o->sums));
 }
 
 static void measure_products(void)

@@ -81,6 +81,22 @@ wait_for() {
     [ "$(json 'o["memory"]["planned_bytes"]')" = "$((mapped - weights + $(stat -c %s "$TENON_MODEL")))" ]
 }
 
+@test "--no-repack reads weights where they lie: the same text, and no memory for them" {
+    tenon run austen "She was" -n 8 --greedy >packed
+    for also in "" "--set plugin.cpu.repack=on"; do   # the option has the last word
+        tenon run austen "She was" -n 8 --greedy $also --no-repack >raw
+        cmp packed raw
+    done
+    run --separate-stderr tenon plan austen --json --device cpu0
+    [ "$(json 'o["devices"][0]["weight_copied_bytes"] > o["devices"][0]["weight_mapped_bytes"] / 2')" = True ]
+    run --separate-stderr tenon plan austen --json --device cpu0 --no-repack
+    [ "$(json 'o["devices"][0]["weight_copied_bytes"]')" = 0 ]
+    run --separate-stderr tenon bench austen -p 4 -n 2 -t 1 -r 1 --no-repack
+    [ "$status" -eq 0 ]
+    fails_with 3 "repack=perhaps: must be on or off" tenon run austen a -n 1 --set plugin.cpu.repack=perhaps
+    fails_with 2 "--no-repack is of a model" tenon plan --intervals - --no-repack
+}
+
 @test "a file cut after it was opened: one line, exit code 6" {
     cp "$TENON_MODEL" cut.gguf
     mkfifo prompt

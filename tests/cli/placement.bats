@@ -85,7 +85,7 @@ gets() {
     [ "$(json 'sum(d["weight_copied_bytes"] > 0 for d in o["devices"])')" = 2 ]
     on "$two" plan austen --ctx 64 -ngl 0 --json >out
     output=$(cat out)
-    [ "$(json 'sum(d["weight_copied_bytes"] > 0 for d in o["devices"])')" = 0 ]
+    [ "$(json '[d["name"] for d in o["devices"] if d["weight_copied_bytes"]]')" = "['cpu0']" ]   # packed there
     echo "It is a truth universally acknowledged" >words
     tenon perplexity austen words --json >alone
     on "$two" perplexity austen words --json -sm layer -ts 2,1 -ot ffn=cpu0 >split

@@ -207,6 +207,9 @@ planned_of() {
     planned=$(planned_of --device cpu0 --no-mmap)
     run --separate-stderr tenon plan austen --json --device cpu0 --no-mmap
     [ "$(json 'o["needed_bytes"], o["mapped_bytes"]')" = "$planned" ]
+    planned=$(planned_of --device cpu0 --no-mmap --no-repack)
+    run --separate-stderr tenon plan austen --json --device cpu0 --no-mmap --no-repack
+    [ "$(json 'o["needed_bytes"], o["mapped_bytes"]')" = "$planned" ]
     [ "$(json 'o["devices"][0]["weight_mapped_bytes"], o["devices"][0]["weight_copied_bytes"]')" = "(0, $mapped)" ]
     # Behind the weights, what else is in the file.
     [ "$(json 'o["needed_bytes"] - o["devices"][0]["needed_bytes"]')" = $((file - mapped)) ]
@@ -235,7 +238,7 @@ planned_of() {
     run --separate-stderr tenon plan austen --check -t 2
     [ "$status" -eq 0 ]
     [[ $output =~ step\ [0-9]+\ of\ 72,\ \'[a-z0-9._]+\' ]]
-    [[ $output =~ needed\ +[0-9]{7}\ +2\.[0-9]\ MiB ]]
+    [[ $output =~ needed\ +[0-9]{7}\ +6\.[0-9]\ MiB ]]
     [[ $output == "austen: llama, a context of 256 tokens, 256 at once, 2 threads"*"cpu0, bytes"*"lower bound"*"capacity"*"live at the peak on cpu0: 256 tokens, step "*"scratch of "*"checked: "* ]]
 }
 

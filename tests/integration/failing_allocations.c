@@ -23,6 +23,7 @@ static void need_clean(tn_status status, const tn_error *err)
 static tn_status build(const tn_allocator *allocator, tn_graph **out_graph, tn_error *err)
 {
     static const float weight[64];
+    static const unsigned char blocks[2][11 * 34];   // Q8_0, which the CPU plugin has packed
     tn_status status = tn_graph_create(allocator, out_graph, err);
     if (status != TN_OK)
         return status;
@@ -33,6 +34,13 @@ static tn_status build(const tn_allocator *allocator, tn_graph **out_graph, tn_e
     tn_value s = tn_graph_state(graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 8, 9 });
     tn_value index = tn_graph_input(graph, "i", TN_DTYPE_I32, 1, (int64_t[]){ 3 });
     tn_value large = rig_input(graph, "large", 1, 400000, 0, 0);   // more than an update holds
+    tn_value wide = rig_input(graph, "wide", 2, 32, 3, 0), packed[2];
+    for (int i = 0; i < 2; i++)
+        packed[i] = tn_graph_matmul(graph, wide,
+                                    tn_graph_weight(graph, i ? "q" : "p", TN_DTYPE_Q8_0, 2,
+                                                    (int64_t[]){ 32, 11 }, blocks[i],
+                                                    sizeof blocks[i]));
+    tn_graph_output(graph, "packed", tn_graph_add(graph, packed[0], packed[1]));
     for (int i = 0; i < 12; i++)
         x = tn_graph_add(graph, tn_graph_scale(graph, tn_graph_matmul(graph, x, w), 0.5f), x);
     tn_value written = tn_graph_set_rows(graph, s, x, index);

@@ -318,6 +318,7 @@ static void take(void *context, const tnp_claim *claim)
         if (is_refused(p->slice, claim->nodes[i]))
             return;
     own.cost_ns *= p->factor;
+    own.pack_count = 0;   // of the CPU plugin: those here are of their own layout
     if (wants_pack(p, claim, &pack)) {
         own.pack_count = 1;
         own.packs = packs;

@@ -25,6 +25,22 @@ static int fail(const cli_loaded *loaded, const tn_error *err)
     return code == CLI_OK ? cli_fail_model(loaded->name, err) : code;
 }
 
+static int start(cli_loaded *loaded, const cli_model_options *given)
+{
+    cli_common common = given->common;
+    const uint32_t count = common.settings.count;
+    const char **settings = calloc(count + 1, sizeof *settings);
+    if (!settings)
+        return cli_fail(CLI_MEMORY, "not enough memory for the options");
+    for (uint32_t i = 0; i < count; i++)
+        settings[i] = common.settings.items[i];
+    settings[count] = "plugin.cpu.repack=off";
+    common.settings = (cli_list){ .items = settings, .count = count + given->no_repack };
+    int code = cli_start(&common, &loaded->runtime);
+    free(settings);
+    return code;
+}
+
 int cli_load_model(cli_loaded *loaded, const char *name, const cli_model_options *given)
 {
     tn_dtype type;
@@ -32,7 +48,7 @@ int cli_load_model(cli_loaded *loaded, const char *name, const cli_model_options
     if (!parse_kv_type(given->kv_type, &type))
         return cli_fail(CLI_USAGE, "--kv-type is f32, f16 or q8_0, not '%s'", given->kv_type);
     int code = cli_open_model(name, given->no_mmap ? TN_MODEL_IN_MEMORY : 0, &loaded->model);
-    return code == CLI_OK ? cli_start(&given->common, &loaded->runtime) : code;
+    return code == CLI_OK ? start(loaded, given) : code;
 }
 
 int cli_load(cli_loaded *loaded, const char *name, const cli_model_options *given)

@@ -16,7 +16,7 @@ typedef struct cli_model_options {
     const char *kv_type;   // NULL = f16
     const char *pre;       // pre-tokenizer; NULL = that of the file
     int64_t ctx;           // 0 = the default
-    bool no_mmap, no_failover;
+    bool no_mmap, no_repack, no_failover;
 } cli_model_options;
 
 // How the context is made.
@@ -46,9 +46,17 @@ typedef struct cli_model_options {
           0,                                                                                       \
           0,                                                                                       \
           "f32, f16 or q8_0: how the KV cache is kept (default: f16)" },                           \
+        { "no-mmap",                                                                               \
+          0,                                                                                       \
+          CLI_FLAG,                                                                                \
+          NULL,                                                                                    \
+          offsetof(cli_model_options, no_mmap),                                                    \
+          0,                                                                                       \
+          0,                                                                                       \
+          "read the model into memory: for files that may change, or a failing disk" },            \
     {                                                                                              \
-        "no-mmap", 0, CLI_FLAG, NULL, offsetof(cli_model_options, no_mmap), 0, 0,                  \
-            "read the model into memory: for files that may change, or a failing disk"             \
+        "no-repack", 0, CLI_FLAG, NULL, offsetof(cli_model_options, no_repack), 0, 0,              \
+            "read weights where they lie: slower, but loads at once and needs no memory for them"  \
     }
 
 // Of those that read no text.

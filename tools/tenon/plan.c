@@ -143,6 +143,7 @@ static const char *option_of_a_model(const plan_options *given)
            : m->ctx                              ? "ctx"
            : m->kv_type                          ? "kv-type"
            : m->no_mmap                          ? "no-mmap"
+           : m->no_repack                        ? "no-repack"
            : given->batch                        ? "batch"
            : given->explain                      ? "explain"
                                                  : NULL;

@@ -23,15 +23,15 @@ typedef struct affine {
     __m256 d, m;
 } affine;
 
-// 4-bit quants from 16 bytes at row[r] + offset: elements 0 to 15 in the low halves, 16 to 31 in
-// the high ones.
-static inline __attribute__((always_inline)) void load_halves(const char *const row[CPU_PANEL_ROWS],
-                                                              int64_t offset, __m256i q[GROUPS])
+// 4-bit quants from 16 bytes at byte `offset` of row r: elements 0 to 15 in the low halves, 16 to
+// 31 in the high ones.
+static inline __attribute__((always_inline)) void load_halves(const rows_of_8 *from, int64_t offset,
+                                                              __m256i q[GROUPS])
 {
     const __m256i low_bits = _mm256_set1_epi8(15);
     __m256i both[4];
 
-    turn_rows(row, offset, both);
+    turn_rows(from, offset, both);
 #pragma GCC unroll 4
     for (int g = 0; g < 4; g++) {
         q[g] = _mm256_and_si256(both[g], low_bits);

@@ -59,6 +59,17 @@
 //        |     d    |   sum    | q[0] …………… q[31] |      d: F32 with the precision of F16; q: I8
 //   q is in -127 to 127; sum = d * (q[0] + … + q[31]) is what the m of Q4_1 is multiplied with.
 //
+// A packed weight (pack.h, layout 1) has groups of 8 rows, and in a group block after block. What
+// stands at byte o of a row's block stands for all 8 rows at byte 8 o of the group's, an F16 or 4
+// bytes at a time, so that one stream is read where there were 8, and nothing must be turned:
+//
+//   Q8_0 in the file     | d | q[0..3] | q[4..7] | … | q[28..31] |              34 bytes, 8 times
+//   packed, 272 bytes    | d of rows 0 to 7 | q[0..3] of rows 0 to 7 | q[4..7] of rows 0 to 7 | …
+//   byte                  0               15 16                    47 48
+//
+// A block whose bytes are no multiple of 4 has one F16 beside words of 4 (cpu_lone_half). Q4_1 has
+// d and m of a row in one word. Rows that the last group lacks repeat the last one there is.
+//
 // Panels hold 8 rows of a weight, one struct for each block of 32 along the row: what one vector
 // instruction takes stands side by side, a lane a row. [g][r][j] is element 4 g + j (2 g + j for 16
 // bits) of row r.
@@ -84,6 +95,15 @@
 #define CPU_Q4_K_BYTES   144
 #define CPU_Q5_K_BYTES   176
 #define CPU_Q6_K_BYTES   210
+
+// Where the F16 stands that no word of 4 bytes takes in: in front in blocks of 32, at the end in
+// blocks of 256. -1 = a block of such words alone.
+static inline int64_t cpu_lone_half(int64_t block_bytes)
+{
+    if (block_bytes % 4 == 0)
+        return -1;
+    return block_bytes < CPU_Q2_K_BYTES ? 0 : block_bytes - 2;
+}
 
 typedef struct cpu_block_q8 {
     float d, sum;

@@ -4,12 +4,6 @@
 #include "levels.h"
 #include "panel.h"
 
-static const uint8_t *block_of(const void *w, int64_t rows, int64_t stride, int64_t r,
-                               int64_t offset)
-{
-    return (const uint8_t *)w + (r < rows ? r : rows - 1) * stride + offset;
-}
-
 static void put(cpu_panel_q4_1 *to, int64_t r, float d, float m, const uint8_t q[CPU_BLOCK])
 {
     to->d[r] = d;
@@ -24,7 +18,8 @@ void cpu_pack_q4_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q4_0_BYTES);
+            uint8_t room[CPU_Q4_0_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
             float d = cpu_half_to_float(cpu_load_u16(block));
             uint8_t q[CPU_BLOCK];
 
@@ -39,7 +34,8 @@ void cpu_pack_q5_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q5_0_BYTES);
+            uint8_t room[CPU_Q5_0_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
             float d = cpu_half_to_float(cpu_load_u16(block));
             uint8_t q[CPU_BLOCK];
 
@@ -54,7 +50,8 @@ void cpu_pack_q5_1_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b * CPU_Q5_1_BYTES);
+            uint8_t room[CPU_Q5_1_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
             uint8_t q[CPU_BLOCK];
 
             levels_of_fifths(block + 4, q);
@@ -69,7 +66,8 @@ void cpu_pack_q4_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q4_K_BYTES);
+            uint8_t room[CPU_Q4_K_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b / CPU_K_PARTS);
             uint8_t q[CPU_BLOCK];
             float d, m;
 
@@ -85,7 +83,8 @@ void cpu_pack_q5_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q5_K_BYTES);
+            uint8_t room[CPU_Q5_K_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b / CPU_K_PARTS);
             uint8_t q[CPU_BLOCK];
             float d, m;
 
@@ -101,7 +100,8 @@ void cpu_pack_q6_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++, to++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const uint8_t *block = block_of(w, rows, stride, r, b / CPU_K_PARTS * CPU_Q6_K_BYTES);
+            uint8_t room[CPU_Q6_K_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b / CPU_K_PARTS);
             const int8_t *scale = (const int8_t *)block + 192 + 2 * (b % CPU_K_PARTS);
             uint8_t q[CPU_BLOCK];
 
@@ -153,7 +153,7 @@ void cpu_matmul_q6_k_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, c
                                        int64_t stride, const void *x, float *acc)                  \
     {                                                                                              \
         matvec_by_panel(cpu_pack_##name##_scalar, cpu_matmul_##matmul##_q8_scalar, w_blocks,       \
-                        w_bytes, rows, blocks, w, stride, x, acc);                                 \
+                        w_bytes, rows, blocks, w, stride, x, acc, 1);                              \
     }
 MATVEC(q4_0, q4_1, 1, CPU_Q4_0_BYTES)
 MATVEC(q5_0, q5_1, 1, CPU_Q5_0_BYTES)

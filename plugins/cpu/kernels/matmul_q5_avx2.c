@@ -24,61 +24,84 @@ static inline __attribute__((always_inline)) void add_fifths(__m256i fifths, __m
     }
 }
 
-// The 8 blocks at row[r] + offset. Scale and fifth bits are taken from the first 8 bytes of the
-// block: turning 16 at once is cheaper than fetching twice from 8 rows.
+// The 8 blocks at byte `offset` of the rows: Q5_1, which has an m, or Q5_0. Scale and fifth bits
+// are taken from the first 8 bytes of the block: turning 16 at once is cheaper than fetching twice
+// from 8 rows. Q5_0, not packed:
 //
 //   first[0]  | d, 16 bits | fifths, lower 16 |      first[1]  | fifths, upper 16 | … |
-static inline __attribute__((always_inline)) affine load_q5_0(const char *const row[CPU_PANEL_ROWS],
-                                                              int64_t offset)
+static inline __attribute__((always_inline)) affine load_block(int has_m, const rows_of_8 *from,
+                                                               int64_t offset)
 {
     __m256i first[4], fifths;
     __m256 unused;
     affine w;
 
-    turn_rows(row, offset, first);
-    split_scales(first[0], &w.d, &unused);
-    fifths = _mm256_or_si256(_mm256_srli_epi32(first[0], 16), _mm256_slli_epi32(first[1], 16));
-    load_halves(row, offset + 6, w.q);
+    if (has_m) {
+        turn_rows(from, offset, first);   // d and m; fifths
+        split_scales(first[0], &w.d, &w.m);
+        fifths = first[1];
+    } else if (from->is_packed) {
+        w.d = load_scales(from, offset);
+        fifths = load_words(from, offset + 2);
+    } else {
+        turn_rows(from, offset, first);
+        split_scales(first[0], &w.d, &unused);
+        fifths = _mm256_or_si256(_mm256_srli_epi32(first[0], 16), _mm256_slli_epi32(first[1], 16));
+    }
+    load_halves(from, offset + (has_m ? 8 : 6), w.q);
     add_fifths(fifths, w.q);
-    w.m = _mm256_mul_ps(w.d, _mm256_set1_ps(-16.0f));
+    if (!has_m)
+        w.m = _mm256_mul_ps(w.d, _mm256_set1_ps(-16.0f));
     return w;
 }
 
-static inline __attribute__((always_inline)) affine load_q5_1(const char *const row[CPU_PANEL_ROWS],
-                                                              int64_t offset)
+static inline __attribute__((always_inline)) void pack(int has_m, int is_packed, int64_t rows,
+                                                       int64_t blocks, const void *w,
+                                                       int64_t stride, cpu_panel_q4_1 *to)
 {
-    __m256i first[4];   // d and m; fifths
-    affine w;
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
 
-    turn_rows(row, offset, first);
-    split_scales(first[0], &w.d, &w.m);
-    load_halves(row, offset + 8, w.q);
-    add_fifths(first[1], w.q);
-    return w;
+    for (int64_t b = 0; b < blocks; b++) {
+        affine block = load_block(has_m, &from, b * (has_m ? CPU_Q5_1_BYTES : CPU_Q5_0_BYTES));
+
+        store_panel(to + b, &block);
+    }
+}
+
+static inline __attribute__((always_inline)) void multiply_one(int has_m, int is_packed,
+                                                               int64_t rows, int64_t blocks,
+                                                               const void *w, int64_t stride,
+                                                               const cpu_block_q8 *x, float *acc)
+{
+    const int64_t bytes = has_m ? CPU_Q5_1_BYTES : CPU_Q5_0_BYTES;
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
+    __m256 sum = _mm256_setzero_ps();
+
+    for (int64_t b = 0; b < blocks; b++) {
+        affine block;
+
+        if (is_packed || b % 2 == 0)   // every 44 or 48 bytes of a row
+            ask_ahead(&from, b * bytes, bytes, stride);
+        block = load_block(has_m, &from, b * bytes);
+        sum = multiply_block(STEPS_OF_5_BITS, sum, &block, x + b);
+    }
+    _mm256_storeu_ps(acc, sum);
 }
 
 void cpu_pack_q5_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
-    const char *row[CPU_PANEL_ROWS];
-
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < blocks; b++) {
-        affine block = load_q5_0(row, b * CPU_Q5_0_BYTES);
-
-        store_panel((cpu_panel_q4_1 *)panel + b, &block);
-    }
+    if (stride == CPU_PACKED)
+        pack(0, 1, rows, blocks, w, stride, panel);
+    else
+        pack(0, 0, rows, blocks, w, stride, panel);
 }
 
 void cpu_pack_q5_1_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
-    const char *row[CPU_PANEL_ROWS];
-
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < blocks; b++) {
-        affine block = load_q5_1(row, b * CPU_Q5_1_BYTES);
-
-        store_panel((cpu_panel_q4_1 *)panel + b, &block);
-    }
+    if (stride == CPU_PACKED)
+        pack(1, 1, rows, blocks, w, stride, panel);
+    else
+        pack(1, 0, rows, blocks, w, stride, panel);
 }
 
 void cpu_matmul_q5_1_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
@@ -92,37 +115,17 @@ void cpu_matmul_q5_1_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, con
 void cpu_matvec_q5_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              const void *x, float *acc)
 {
-    const char *row[CPU_PANEL_ROWS];
-    const cpu_block_q8 *x_b = x;
-    __m256 sum = _mm256_loadu_ps(acc);
-
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < blocks; b++) {
-        affine block;
-
-        if (b % 2 == 0)   // every 44 bytes
-            ask_for_next_rows(row, b * CPU_Q5_0_BYTES, stride);
-        block = load_q5_0(row, b * CPU_Q5_0_BYTES);
-        sum = multiply_block(STEPS_OF_5_BITS, sum, &block, x_b + b);
-    }
-    _mm256_storeu_ps(acc, sum);
+    if (stride == CPU_PACKED)
+        multiply_one(0, 1, rows, blocks, w, stride, x, acc);
+    else
+        multiply_one(0, 0, rows, blocks, w, stride, x, acc);
 }
 
 void cpu_matvec_q5_1_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              const void *x, float *acc)
 {
-    const char *row[CPU_PANEL_ROWS];
-    const cpu_block_q8 *x_b = x;
-    __m256 sum = _mm256_loadu_ps(acc);
-
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < blocks; b++) {
-        affine block;
-
-        if (b % 2 == 0)   // every 48 bytes
-            ask_for_next_rows(row, b * CPU_Q5_1_BYTES, stride);
-        block = load_q5_1(row, b * CPU_Q5_1_BYTES);
-        sum = multiply_block(STEPS_OF_5_BITS, sum, &block, x_b + b);
-    }
-    _mm256_storeu_ps(acc, sum);
+    if (stride == CPU_PACKED)
+        multiply_one(1, 1, rows, blocks, w, stride, x, acc);
+    else
+        multiply_one(1, 0, rows, blocks, w, stride, x, acc);
 }

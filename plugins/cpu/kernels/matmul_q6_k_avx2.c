@@ -22,9 +22,9 @@
 
 // scale[j]: byte k of lane r is scale 4 j + k of row r.
 static inline __attribute__((always_inline)) void
-load_scales_of_parts(const char *const row[CPU_PANEL_ROWS], int64_t offset, __m256i scale[4])
+load_scales_of_parts(const rows_of_8 *from, int64_t offset, __m256i scale[4])
 {
-    turn_rows(row, offset + SCALES, scale);
+    turn_rows(from, offset + SCALES, scale);
 }
 
 // Scales first and second of a row as two 16-bit numbers in its lane.
@@ -44,14 +44,14 @@ static inline __attribute__((always_inline)) __m256i two_scales(const __m256i sc
 // 16 elements of 4 parts: half i of parts 4 h to 4 h + 3, q[k][g] with elements 4 g to 4 g + 3 of
 // part 4 h + k, 0 to 63.
 static inline __attribute__((always_inline)) void
-load_quarters(const char *const row[CPU_PANEL_ROWS], int64_t offset, int h, int i, __m256i q[4][4])
+load_quarters(const rows_of_8 *from, int64_t offset, int h, int i, __m256i q[4][4])
 {
     const __m256i low_bits = _mm256_set1_epi8(15), two = _mm256_set1_epi8(48);
     __m256i even[4], odd[4], upper[4];
 
-    turn_rows(row, offset + 64 * h + 16 * i, even);
-    turn_rows(row, offset + 64 * h + CPU_BLOCK + 16 * i, odd);
-    turn_rows(row, offset + 128 + CPU_BLOCK * h + 16 * i, upper);
+    turn_rows(from, offset + 64 * h + 16 * i, even);
+    turn_rows(from, offset + 64 * h + CPU_BLOCK + 16 * i, odd);
+    turn_rows(from, offset + 128 + CPU_BLOCK * h + 16 * i, upper);
 #pragma GCC unroll 4
     for (int g = 0; g < 4; g++) {
         q[0][g] = _mm256_or_si256(_mm256_and_si256(even[g], low_bits),
@@ -94,24 +94,24 @@ static inline __attribute__((always_inline)) void pack_half(cpu_panel_q6_k *to, 
                  _mm256_sub_epi32(i ? as_vector(to->offset) : _mm256_setzero_si256(), offset));
 }
 
-void cpu_pack_q6_k_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+static inline __attribute__((always_inline)) void pack(int is_packed, int64_t rows, int64_t blocks,
+                                                       const void *w, int64_t stride, void *panel)
 {
-    const char *row[CPU_PANEL_ROWS];
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
     int64_t offset = 0;
 
-    panel_rows(row, rows, w, stride);
     for (int64_t b = 0; b < blocks; b += CPU_K_PARTS, offset += CPU_Q6_K_BYTES) {
-        __m256 d = load_scales(row, offset + D);
+        __m256 d = load_scales(&from, offset + D);
         __m256i scale[4];
 
-        load_scales_of_parts(row, offset, scale);
+        load_scales_of_parts(&from, offset, scale);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++)
 #pragma GCC unroll 2
             for (int i = 0; i < 2; i++) {
                 __m256i q[4][4];
 
-                load_quarters(row, offset, h, i, q);
+                load_quarters(&from, offset, h, i, q);
 #pragma GCC unroll 4
                 for (int k = 0; k < 4; k++) {
                     const int s = 4 * h + k;
@@ -124,6 +124,14 @@ void cpu_pack_q6_k_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
                 }
             }
     }
+}
+
+void cpu_pack_q6_k_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    if (stride == CPU_PACKED)
+        pack(1, rows, blocks, w, stride, panel);
+    else
+        pack(0, rows, blocks, w, stride, panel);
 }
 
 // acc + d * d_x * total, rounded in this order wherever a part is multiplied.
@@ -238,10 +246,11 @@ static inline __attribute__((always_inline)) __m128i sums_of_16(const cpu_block_
     return _mm_blend_epi16(first, _mm_slli_epi32(second, 16), 0xaa);
 }
 
-// Parts 4 h to 4 h + 3 of the blocks at row[r] + offset with one token.
-static inline __attribute__((always_inline)) __m256
-multiply_four(const char *const row[CPU_PANEL_ROWS], int64_t offset, int h, const __m256i scale[4],
-              __m256 d, const cpu_block_q8 *x, __m256 acc)
+// Parts 4 h to 4 h + 3 of the blocks at byte `offset` of row r with one token.
+static inline __attribute__((always_inline)) __m256 multiply_four(const rows_of_8 *from,
+                                                                  int64_t offset, int h,
+                                                                  const __m256i scale[4], __m256 d,
+                                                                  const cpu_block_q8 *x, __m256 acc)
 {
     __m256i total[4];
     int32_t sums[4];
@@ -259,7 +268,7 @@ multiply_four(const char *const row[CPU_PANEL_ROWS], int64_t offset, int h, cons
     for (int i = 0; i < 2; i++) {
         __m256i q[4][4];
 
-        load_quarters(row, offset, h, i, q);
+        load_quarters(from, offset, h, i, q);
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
             const int j = 2 * (4 * h + k) + i;
@@ -283,28 +292,41 @@ multiply_four(const char *const row[CPU_PANEL_ROWS], int64_t offset, int h, cons
     return acc;
 }
 
-void cpu_matvec_q6_k_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
-                             const void *x, float *acc)
+// Whole blocks of 256.
+static inline __attribute__((always_inline)) void multiply_one(int is_packed, int64_t rows,
+                                                               int64_t blocks, const void *w,
+                                                               int64_t stride,
+                                                               const cpu_block_q8 *x, float *acc)
 {
-    const char *row[CPU_PANEL_ROWS];
-    const cpu_block_q8 *x_b = x;
-    int64_t whole = blocks / CPU_K_PARTS, rest = blocks % CPU_K_PARTS, offset = 0;
-    __m256 sum = _mm256_loadu_ps(acc);
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
+    __m256 sum = _mm256_setzero_ps();
 
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < whole; b++, x_b += CPU_K_PARTS, offset += CPU_Q6_K_BYTES) {
-        __m256 d = load_scales(row, offset + D);
+    for (int64_t b = 0; b < blocks; b++, x += CPU_K_PARTS) {
+        int64_t offset = b * CPU_Q6_K_BYTES;
+        __m256 d = load_scales(&from, offset + D);
         __m256i scale[4];
 
-        load_scales_of_parts(row, offset, scale);
+        load_scales_of_parts(&from, offset, scale);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {   // twice 53 bytes on
-            ask_for_next_rows(row, offset + 106 * h, stride);
-            ask_for_next_rows(row, offset + 106 * h + 53, stride);
-            sum = multiply_four(row, offset, h, scale, d, x_b + 4 * h, sum);
+            ask_ahead(&from, offset + 106 * h, 53, stride);
+            ask_ahead(&from, offset + 106 * h + 53, 53, stride);
+            sum = multiply_four(&from, offset, h, scale, d, x + 4 * h, sum);
         }
     }
     _mm256_storeu_ps(acc, sum);
+}
+
+void cpu_matvec_q6_k_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                             const void *x, float *acc)
+{
+    int64_t whole = blocks / CPU_K_PARTS, rest = blocks % CPU_K_PARTS;
+
+    if (stride == CPU_PACKED)
+        multiply_one(1, rows, whole, w, stride, x, acc);
+    else
+        multiply_one(0, rows, whole, w, stride, x, acc);
     matvec_by_panel(cpu_pack_q6_k_avx2, cpu_matmul_q6_k_q8_avx2, CPU_K_PARTS, CPU_Q6_K_BYTES, rows,
-                    rest, (const char *)w + offset, stride, x_b, acc);
+                    rest, blocks_on(w, stride, whole * CPU_Q6_K_BYTES), stride,
+                    (const cpu_block_q8 *)x + whole * CPU_K_PARTS, acc, 0);
 }

@@ -13,21 +13,20 @@
 #define TOKENS 4
 #define PIECE  16   // blocks
 
-void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+static inline __attribute__((always_inline)) void
+pack(int is_packed, int64_t rows, int64_t blocks, const void *w, int64_t stride, cpu_panel_q8_0 *to)
 {
-    const char *row[CPU_PANEL_ROWS];
-    cpu_panel_q8_0 *to = panel;
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
 
-    panel_rows(row, rows, w, stride);
     for (int64_t b = 0; b < blocks; b++, to++) {
         int64_t offset = b * CPU_Q8_0_BYTES;
 
-        _mm256_storeu_ps(to->d, load_scales(row, offset));
+        _mm256_storeu_ps(to->d, load_scales(&from, offset));
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
             __m256i q[4];
 
-            turn_rows(row, offset + 2 + 16 * half, q);
+            turn_rows(&from, offset + 2 + 16 * half, q);
             // Of the 4 bytes in a lane, 0 and 1 go to one vector, 2 and 3 to the next.
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {
@@ -41,6 +40,14 @@ void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t str
             }
         }
     }
+}
+
+void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
+{
+    if (stride == CPU_PACKED)
+        pack(1, rows, blocks, w, stride, panel);
+    else
+        pack(0, rows, blocks, w, stride, panel);
 }
 
 // Activations of a few blocks, widened.
@@ -135,13 +142,13 @@ void cpu_matmul_q8_0_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, con
         multiply_tokens(1, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
 }
 
-// 16 bytes from row[r] + offset on, times 16 activations: the sum in lane r.
+// 16 bytes from byte `offset` of row r on, times 16 activations: the sum in lane r.
 static inline __attribute__((always_inline)) __m256i
-multiply_half(const char *const row[CPU_PANEL_ROWS], int64_t offset, const int8_t *q_x)
+multiply_half(const rows_of_8 *from, int64_t offset, const int8_t *q_x)
 {
     __m256i q[4], total = _mm256_setzero_si256();
 
-    turn_rows(row, offset, q);
+    turn_rows(from, offset, q);
 #pragma GCC unroll 4
     for (int g = 0; g < 4; g++) {
         __m256i four = _mm256_set1_epi32(load_i32((const char *)q_x + 4 * g));
@@ -152,25 +159,34 @@ multiply_half(const char *const row[CPU_PANEL_ROWS], int64_t offset, const int8_
     return total;
 }
 
-void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
-                             const void *x, float *acc)
+static inline __attribute__((always_inline)) void multiply_one(int is_packed, int64_t rows,
+                                                               int64_t blocks, const void *w,
+                                                               int64_t stride,
+                                                               const cpu_block_q8 *x, float *acc)
 {
-    const char *row[CPU_PANEL_ROWS];
-    const cpu_block_q8 *block = x;
-    __m256 sum = _mm256_loadu_ps(acc);
+    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
+    __m256 sum = _mm256_setzero_ps();
 
-    panel_rows(row, rows, w, stride);
-    for (int64_t b = 0; b < blocks; b++, block++) {
+    for (int64_t b = 0; b < blocks; b++, x++) {
         int64_t offset = b * CPU_Q8_0_BYTES;
         __m256i total;
         __m256 scale;
 
-        if (b % 2 == 0)   // every 68 bytes
-            ask_for_next_rows(row, offset, stride);
-        total = _mm256_add_epi32(multiply_half(row, offset + 2, block->q),
-                                 multiply_half(row, offset + 18, block->q + 16));
-        scale = _mm256_mul_ps(load_scales(row, offset), _mm256_set1_ps(block->d));
+        if (is_packed || b % 2 == 0)   // every 68 bytes of a row
+            ask_ahead(&from, offset, CPU_Q8_0_BYTES, stride);
+        total = _mm256_add_epi32(multiply_half(&from, offset + 2, x->q),
+                                 multiply_half(&from, offset + 18, x->q + 16));
+        scale = _mm256_mul_ps(load_scales(&from, offset), _mm256_set1_ps(x->d));
         sum = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(total), sum);
     }
     _mm256_storeu_ps(acc, sum);
+}
+
+void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                             const void *x, float *acc)
+{
+    if (stride == CPU_PACKED)
+        multiply_one(1, rows, blocks, w, stride, x, acc);
+    else
+        multiply_one(0, rows, blocks, w, stride, x, acc);
 }

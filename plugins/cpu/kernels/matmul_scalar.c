@@ -56,13 +56,13 @@ void cpu_pack_q4_1_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++, to++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride +
-                                b * CPU_Q4_1_BYTES;
+            uint8_t room[CPU_Q4_1_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
 
             to->d[r] = cpu_half_to_float(cpu_load_u16(block));
             to->m[r] = cpu_half_to_float(cpu_load_u16(block + 2));
             for (int i = 0; i < CPU_BLOCK / 2; i++) {
-                uint8_t both = (uint8_t)block[4 + i];
+                uint8_t both = block[4 + i];
 
                 to->q[i / 4][r][i % 4] = both & 15;
                 to->q[i / 4 + 4][r][i % 4] = both >> 4;
@@ -76,8 +76,8 @@ void cpu_pack_q8_0_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
 
     for (int64_t b = 0; b < blocks; b++, to++)
         for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
-            const char *block = (const char *)w + (r < rows ? r : rows - 1) * stride +
-                                b * CPU_Q8_0_BYTES;
+            uint8_t room[CPU_Q8_0_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
 
             to->d[r] = cpu_half_to_float(cpu_load_u16(block));
             for (int i = 0; i < CPU_BLOCK; i++)
@@ -138,14 +138,14 @@ void cpu_matvec_q4_1_q8_scalar(int64_t rows, int64_t blocks, const void *w, int6
                                const void *x, float *acc)
 {
     matvec_by_panel(cpu_pack_q4_1_scalar, cpu_matmul_q4_1_q8_scalar, 1, CPU_Q4_1_BYTES, rows,
-                    blocks, w, stride, x, acc);
+                    blocks, w, stride, x, acc, 1);
 }
 
 void cpu_matvec_q8_0_q8_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                const void *x, float *acc)
 {
     matvec_by_panel(cpu_pack_q8_0_scalar, cpu_matmul_q8_0_q8_scalar, 1, CPU_Q8_0_BYTES, rows,
-                    blocks, w, stride, x, acc);
+                    blocks, w, stride, x, acc, 1);
 }
 
 void cpu_row_sums_f32_scalar(int64_t count, int64_t n, int64_t width, const float *p,

@@ -1,5 +1,5 @@
-// panel_avx2.h: 8 rows of 16 bytes turned so that the same 4 bytes of all rows stand in one vector,
-// and the scales of 8 rows. For products in integers.
+// panel_avx2.h: the same 4 bytes of 8 rows in one vector, and the scales of 8 rows, from rows as
+// the file has them or from a packed group. For products in integers.
 #ifndef CPU_PANEL_AVX2_H
 #define CPU_PANEL_AVX2_H
 
@@ -7,26 +7,51 @@
 
 #include "blocks.h"
 
-// The rows of a panel: those that are not there repeat the last one, so that no byte beyond the
-// weight is read.
-static inline void panel_rows(const char *row[CPU_PANEL_ROWS], int64_t rows, const void *w,
-                              int64_t stride)
+// Where the bytes of 8 rows are. is_packed is a constant wherever a kernel is compiled: each kernel
+// is there twice, and the choice costs nothing in its loop.
+typedef struct rows_of_8 {
+    int is_packed;
+    const char *row[CPU_PANEL_ROWS];   // packed: row[0] is the group, the others are not used
+} rows_of_8;
+
+// Those that are not there repeat the last one, so that no byte beyond the weight is read.
+static inline __attribute__((always_inline)) rows_of_8 find_rows(int is_packed, int64_t rows,
+                                                                 const void *w, int64_t stride)
 {
-    for (int64_t r = 0; r < CPU_PANEL_ROWS; r++)
-        row[r] = (const char *)w + (r < rows ? r : rows - 1) * stride;
+    rows_of_8 from = { .is_packed = is_packed, .row[0] = w };
+
+#pragma GCC unroll 8
+    for (int64_t r = 1; r < CPU_PANEL_ROWS && !is_packed; r++)
+        from.row[r] = (const char *)w + (r < rows ? r : rows - 1) * stride;
+    return from;
 }
 
-// to[g]: lane r holds bytes 4 g to 4 g + 3 from row[r] + offset.
-static inline __attribute__((always_inline)) void turn_rows(const char *const row[CPU_PANEL_ROWS],
-                                                            int64_t offset, __m256i to[4])
+// Vector i of what a packed group has for byte `offset` of its rows and on.
+static inline __attribute__((always_inline)) __m256i packed_vector(const rows_of_8 *from,
+                                                                   int64_t offset, int i)
+{
+    const char *at = from->row[0] + CPU_PANEL_ROWS * offset + i * (int64_t)sizeof(__m256i);
+
+    return _mm256_loadu_si256((const __m256i *)(const void *)at);
+}
+
+// to[g]: lane r holds bytes 4 g to 4 g + 3 from byte `offset` of row r.
+static inline __attribute__((always_inline)) void turn_rows(const rows_of_8 *from, int64_t offset,
+                                                            __m256i to[4])
 {
     __m256i both[4], ab_low, ab_high, cd_low,
         cd_high;   // both[i]: row i in the low half, row i + 4 in the high
 
+    if (from->is_packed) {
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++)
+            to[g] = packed_vector(from, offset, g);
+        return;
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
-        both[i] = _mm256_loadu2_m128i((const __m128i *)(const void *)(row[i + 4] + offset),
-                                      (const __m128i *)(const void *)(row[i] + offset));
+        both[i] = _mm256_loadu2_m128i((const __m128i *)(const void *)(from->row[i + 4] + offset),
+                                      (const __m128i *)(const void *)(from->row[i] + offset));
     ab_low = _mm256_unpacklo_epi32(both[0], both[1]);
     ab_high = _mm256_unpackhi_epi32(both[0], both[1]);
     cd_low = _mm256_unpacklo_epi32(both[2], both[3]);
@@ -37,17 +62,31 @@ static inline __attribute__((always_inline)) void turn_rows(const char *const ro
     to[3] = _mm256_unpackhi_epi64(ab_high, cd_high);
 }
 
-// Asks for the bytes at the same place of the 8 rows after these, which are multiplied next. Rows
-// of a weight follow one another, so 8 of them are read as 8 short streams: too many and too short
-// for the processor's own prefetching (decoding a 135M model in Q4_1, layers alone, 1 thread, EPYC
-// 7003: 10.3 ms a token without, 7.7 with). An address beyond the weight is never read.
-static inline __attribute__((always_inline)) void
-ask_for_next_rows(const char *const row[CPU_PANEL_ROWS], int64_t offset, int64_t stride)
+// How far ahead a packed group asks. Its stream goes on in the next group, and the processor's own
+// prefetching, which follows it, stops at each page.
+#define AHEAD 2048
+
+// Asks for what is multiplied after these rows, by the measure of `bytes` bytes of a row from
+// `offset` on. Packed: as much, some way ahead. Else the bytes at the same place of the next 8
+// rows. Rows of a weight follow one another, so 8 of them are read as 8 short streams: too many and
+// too short for the processor's own prefetching (decoding a 135M model in Q4_1, layers alone, 1
+// thread, EPYC 7003: 10.3 ms a token without, 7.7 with). An address beyond the weight is never
+// read.
+static inline __attribute__((always_inline)) void ask_ahead(const rows_of_8 *from, int64_t offset,
+                                                            int64_t bytes, int64_t stride)
 {
+    if (from->is_packed) {
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < CPU_PANEL_ROWS * bytes; i += 64)
+            _mm_prefetch((const void *)((uintptr_t)from->row[0] +
+                                        (uintptr_t)(CPU_PANEL_ROWS * offset + AHEAD + i)),
+                         _MM_HINT_T0);
+        return;
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < CPU_PANEL_ROWS; r++)
         _mm_prefetch(
-            (const void *)((uintptr_t)row[r] + (uintptr_t)(offset + CPU_PANEL_ROWS * stride)),
+            (const void *)((uintptr_t)from->row[r] + (uintptr_t)(offset + CPU_PANEL_ROWS * stride)),
             _MM_HINT_T0);
 }
 
@@ -65,15 +104,20 @@ static inline int load_i32(const char *at)
     return value;
 }
 
-// F16 at row[r] + offset as F32, in lane r.
-static inline __m256 load_scales(const char *const row[CPU_PANEL_ROWS], int64_t offset)
+// F16 at byte `offset` of row r as F32, in lane r.
+static inline __attribute__((always_inline)) __m256 load_scales(const rows_of_8 *from,
+                                                                int64_t offset)
 {
-    __m128i d = _mm_setr_epi16(
-        (short)cpu_load_u16(row[0] + offset), (short)cpu_load_u16(row[1] + offset),
-        (short)cpu_load_u16(row[2] + offset), (short)cpu_load_u16(row[3] + offset),
-        (short)cpu_load_u16(row[4] + offset), (short)cpu_load_u16(row[5] + offset),
-        (short)cpu_load_u16(row[6] + offset), (short)cpu_load_u16(row[7] + offset));
-    return _mm256_cvtph_ps(d);
+    const char *const *row = from->row;
+
+    if (from->is_packed)
+        return _mm256_cvtph_ps(
+            _mm_loadu_si128((const __m128i *)(const void *)(row[0] + CPU_PANEL_ROWS * offset)));
+    return _mm256_cvtph_ps(
+        _mm_setr_epi16((short)cpu_load_u16(row[0] + offset), (short)cpu_load_u16(row[1] + offset),
+                       (short)cpu_load_u16(row[2] + offset), (short)cpu_load_u16(row[3] + offset),
+                       (short)cpu_load_u16(row[4] + offset), (short)cpu_load_u16(row[5] + offset),
+                       (short)cpu_load_u16(row[6] + offset), (short)cpu_load_u16(row[7] + offset)));
 }
 
 // Two F16 in each lane: the lower ones, and the upper ones.
@@ -88,9 +132,14 @@ static inline void split_scales(__m256i both, __m256 *lower, __m256 *upper)
     *upper = _mm256_cvtph_ps(_mm256_extracti128_si256(both, 1));
 }
 
-// 4 bytes at row[r] + offset, in lane r.
-static inline __m256i load_words(const char *const row[CPU_PANEL_ROWS], int64_t offset)
+// 4 bytes from byte `offset` of row r, in lane r.
+static inline __attribute__((always_inline)) __m256i load_words(const rows_of_8 *from,
+                                                                int64_t offset)
 {
+    const char *const *row = from->row;
+
+    if (from->is_packed)
+        return packed_vector(from, offset, 0);
     return _mm256_setr_epi32(load_i32(row[0] + offset), load_i32(row[1] + offset),
                              load_i32(row[2] + offset), load_i32(row[3] + offset),
                              load_i32(row[4] + offset), load_i32(row[5] + offset),

@@ -3,8 +3,9 @@
 // Two ways, chosen by the dtype of w:
 //   integer   block types with kernels of their own (integer_way_of), unless the user asked for
 //             F32 activations. Phase 0 rounds all activations to q8 (blocks.h) in scratch. Phase 1
-//             packs 16 rows of w at a time into two panels and multiplies them with every token; a
-//             single token meets the rows as they are, 8 at a time.
+//             makes two panels of 16 rows of w at a time and multiplies them with every token; a
+//             single token meets the rows as they are, 8 at a time. A constant w of two dims may
+//             come packed (pack.h): the bits are the same.
 //   F32       the rest. Phase 0 copies activations that do not stand as F32. Phase 1 decodes 8 rows
 //             of w at a time (F32 ones are used where they are, and F16 ones for few tokens) and
 //             multiplies them with every token.
@@ -92,6 +93,8 @@ typedef struct product {
     int64_t tokens;         // taken together
     int64_t rows;           // of w, taken together
     int64_t panel_blocks;   // along K, a multiple of 8
+    int64_t w_stride;       // between rows of w, as kernels of the integer way take it
+    int64_t w_parts, w_step;   // blocks of 32 in a block of w; bytes to the next block of w
     int64_t x_bytes, rows_bytes, worker_bytes;   // regions of scratch
 } product;
 
@@ -121,7 +124,8 @@ static int64_t tokens_together(const product *p)
     return tokens < LEAST_TOKENS ? LEAST_TOKENS : cpu_min(tokens, MOST_TOKENS);
 }
 
-static product measure(const cpu_job *job)
+// What there is to do, and whether activations are prepared: a run of one token asks it often.
+static product measure_activations(const cpu_job *job)
 {
     const cpu_tensor *x = &job->in[0], *w = &job->in[1], *out = &job->out;
     product p = { .way = integer_way_of(job), .batches = 1 };
@@ -137,15 +141,26 @@ static product measure(const cpu_job *job)
     else if (!stands_as_f32(x))
         p.x_row_bytes = cpu_lines(p.k * (int64_t)sizeof(float));
     p.is_own_row = p.m * p.batches == 1 && p.x_row_bytes <= OWN_ROW_BYTES;
+    return p;
+}
+
+static product measure(const cpu_job *job)
+{
+    const cpu_tensor *w = &job->in[1];
+    product p = measure_activations(job);
+
     if (!p.is_own_row)
         p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
-    p.tokens = tokens_together(&p);
+    p.tokens = p.m > 1 ? tokens_together(&p) : 1;
     p.rows = p.way.pack && p.m > 1 ? PANELS * ROWS : ROWS;
     if (p.way.pack && p.m > 1) {
         p.panel_blocks = PANEL_BYTES / PANELS / p.way.panel_bytes / CPU_K_PARTS * CPU_K_PARTS;
         p.rows_bytes = cpu_lines(p.way.panel_bytes * p.panel_blocks * PANELS);
     } else if (!p.way.pack && !stands_as_f32(w) && !takes_f16(w, p.m))
         p.rows_bytes = decoded_row_bytes(&p) * ROWS;
+    p.w_stride = w->is_packed ? CPU_PACKED : w->strides[1];
+    p.w_parts = cpu_block_elements(w->dtype) / CPU_BLOCK;
+    p.w_step = cpu_block_bytes(w->dtype) * (w->is_packed ? ROWS : 1);
     p.worker_bytes = p.rows_bytes;
     if (p.m > 1)
         p.worker_bytes += cpu_min(p.m, MOST_TOKENS) * p.rows * (int64_t)sizeof(float);
@@ -237,31 +252,42 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
     }
 }
 
-// sums {stride, tokens}, of which whole panels are written.
+// Rows of w, at most PANELS * ROWS, with tokens. sums {stride, tokens}, of which whole panels are
+// written.
 static void multiply_integer(const cpu_job *job, const product *p, const char *w, int64_t rows,
                              const char *x, int64_t tokens, char *own, float *sums, int64_t stride)
 {
-    int64_t w_stride = job->in[1].strides[1], w_bytes = cpu_block_bytes(job->in[1].dtype),
-            parts = cpu_block_elements(job->in[1].dtype) / CPU_BLOCK,
-            panels = (rows + ROWS - 1) / ROWS, b = 0;
+    int64_t row_bytes = job->in[1].strides[1], panels = (rows + ROWS - 1) / ROWS, b = 0;
 
-    if (tokens == 1) {
-        memset(sums, 0, (size_t)(panels * ROWS) * sizeof *sums);
-        for (int64_t r = 0; r < rows; r += ROWS)
-            p->way.multiply_one(cpu_min(rows - r, ROWS), p->blocks, w + r * w_stride, w_stride, x,
-                                sums + r);
-        return;
-    }
     do {   // once for no blocks
         int64_t blocks = cpu_min(p->blocks - b, p->panel_blocks);
 
         for (int64_t r = 0; r < rows; r += ROWS)
-            p->way.pack(cpu_min(rows - r, ROWS), blocks, w + r * w_stride + b / parts * w_bytes,
-                        w_stride, own + r / ROWS * blocks * p->way.panel_bytes);
+            p->way.pack(cpu_min(rows - r, ROWS), blocks,
+                        w + r * row_bytes + b / p->w_parts * p->w_step, p->w_stride,
+                        own + r / ROWS * blocks * p->way.panel_bytes);
         p->way.multiply(panels, tokens, blocks, own, x + b * (int64_t)sizeof(cpu_block_q8),
                         p->x_row_bytes, sums, stride, b == 0);
         b += p->panel_blocks;
     } while (b < p->blocks);
+}
+
+// Rows of w with the one token there is.
+static void multiply_one(const cpu_job *job, const product *p, const char *w, cpu_range part,
+                         const char *x, char *to)
+{
+    int64_t row_bytes = job->in[1].strides[1];
+    int is_in_place = cpu_has_unit_rows(&job->out);
+    float own[ROWS];
+
+    for (int64_t row = part.begin; row < part.end; row += ROWS) {
+        int64_t rows = cpu_min(part.end - row, ROWS);
+        float *sums = is_in_place && rows == ROWS ? (float *)(void *)to + row : own;
+
+        p->way.multiply_one(rows, p->blocks, w + row * row_bytes, p->w_stride, x, sums);
+        if (sums == own)
+            write_sums(&job->out, to, row, rows, 1, own, ROWS);
+    }
 }
 
 // Rows of w with tokens, in F32. F32 rows are used where they are, F16 ones too for few tokens; the
@@ -307,6 +333,10 @@ static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range 
     int can_grow = p->way.pack && p->m > 1 && cpu_has_unit_rows(out) &&
                    out->strides[1] % (int64_t)sizeof(float) == 0;
 
+    if (p->way.pack && p->m == 1) {
+        multiply_one(job, p, w, part, x, to);
+        return;
+    }
     for (int64_t t = 0; t < p->m; t += p->tokens) {
         int64_t tokens = cpu_min(p->m - t, p->tokens);
         const char *x_rows = x + t * x_stride;
@@ -333,7 +363,7 @@ static void multiply(const cpu_job *job, const product *p, int64_t b, cpu_range 
 
 static uint32_t phases_of_matmul(const cpu_job *job, uint32_t workers)
 {
-    product p = measure(job);
+    product p = measure_activations(job);
 
     (void)workers;
     return p.x_row_bytes == 0 || p.is_own_row ? 1 : 2;
@@ -362,6 +392,17 @@ static void run_matmul(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t w
         own = job->scratch + p.x_bytes + p.worker_bytes * worker;
     for (int64_t b = 0; b < p.batches; b++)
         multiply(job, &p, b, part, prepared, own);
+}
+
+// Fewer rows than a group has would take many times their bytes.
+int32_t cpu_op_packed_input(const cpu_job *node)
+{
+    const cpu_tensor *w = &node->in[1];
+
+    return node->op == TNP_OP_MATMUL && cpu_rank_at_most(w, 2) && w->dims[1] >= ROWS &&
+                   integer_way_of(node).pack
+               ? 1
+               : -1;
 }
 
 const cpu_op cpu_matmul_ops[] = {

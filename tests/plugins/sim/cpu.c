@@ -25,10 +25,14 @@ static void host_log(void *context, int32_t level, const char *text)
     instance->host.log(instance->host.context, level, text);
 }
 
-// `devices` is this plugin's: each device here opens the one device of the CPU plugin.
+// `devices` is this plugin's: each device here opens the one device of the CPU plugin. Packs are
+// not passed on: units of several nodes are cut into others here, and the bits are the same
+// without.
 static const char *host_setting(void *context, const char *key)
 {
     const tnp_instance *instance = context;
+    if (strcmp(key, "repack") == 0)
+        return "off";
     return strcmp(key, "devices") == 0 ? NULL : instance->host.setting(instance->host.context, key);
 }
 

@@ -9,6 +9,7 @@
 
 #include "../quant/data.h"
 #include "kernels/blocks.h"
+#include "pack.h"
 
 static void *exact(size_t bytes)
 {
@@ -29,6 +30,7 @@ typedef struct way {
     cpu_matvec_q8_kernel *multiply_one;
     size_t panel_bytes;
     int scales[2];   // bytes where F16 stand in a block; 0 = none, but for the first
+    int half;        // byte of the F16 that is no part of a word, when packed; -1 = none
 } way;
 
 #define DECODED(lower, UPPER)                                                                      \
@@ -46,14 +48,14 @@ enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 8 };
 static way way_of(const cpu_kernels *k, int type)   // those with products come first
 {
     const way ways[DECODED_TYPES] = {
-        MULTIPLIED(q4_0, Q4_0, q4_1, sizeof(cpu_panel_q4_1), { 0, 0 }),
-        MULTIPLIED(q4_1, Q4_1, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }),
-        MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }),
-        MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }),
-        MULTIPLIED(q8_0, Q8_0, q8_0, sizeof(cpu_panel_q8_0), { 0, 0 }),
-        MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }),
-        MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }),
-        MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }),
+        MULTIPLIED(q4_0, Q4_0, q4_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
+        MULTIPLIED(q4_1, Q4_1, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
+        MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
+        MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
+        MULTIPLIED(q8_0, Q8_0, q8_0, sizeof(cpu_panel_q8_0), { 0, 0 }, 0),
+        MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
+        MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
+        MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }, 208),
         DECODED(q2_k, Q2_K),
         DECODED(q3_k, Q3_K),
         DECODED(iq4_nl, IQ4_NL),
@@ -362,6 +364,141 @@ static void several_panels_give_the_bits_of_one(void **state)
             }
 }
 
+// All groups of p's rows, whole blocks along the rows; the bytes are exactly those of the groups
+// asked for.
+static char *pack_groups(const way *w, const product *p, int64_t begin, int64_t end)
+{
+    static cpu_device device = { .tag = CPU_TAG_DEVICE };
+    tnp_error err = { .size = sizeof err };
+    tnp_value value = { .size = sizeof value, .dtype = w->dtype, .rank = 2, .name = "w" };
+    char *to = exact((size_t)((end - begin) * CPU_PACK_ROWS * p->stride));
+
+    value.dims[0] = p->stride / data_block_bytes(w->dtype) * data_block_elements(w->dtype);
+    value.dims[1] = p->rows;
+    value.strides[0] = data_block_bytes(w->dtype);
+    value.strides[1] = p->stride;
+    for (int i = 2; i < TNP_MAX_DIMS; i++)
+        value.dims[i] = 1;
+    if (cpu_pack((tnp_device *)&device, &value, CPU_PACK_LAYOUT, p->w, (uint64_t)begin,
+                 (uint64_t)end, to, &err) != TNP_OK)
+        fail_msg("%s", err.text);
+    return to;
+}
+
+// Where byte `at` of a block of row r stands in a packed block, by the picture in blocks.h.
+static int64_t packed_place(const way *w, int64_t at, int64_t r)
+{
+    int64_t word = w->half >= 0 && at >= w->half ? w->half + 2 + (at - w->half - 2) / 4 * 4
+                                                 : at / 4 * 4;
+
+    if (w->half >= 0 && at >= w->half && at < w->half + 2)
+        return 8 * w->half + 2 * r + at - w->half;
+    return 8 * word + 4 * r + at - word;
+}
+
+// Groups may be packed one by one, in any order; rows that the last one lacks repeat the last row.
+static void a_pack_has_8_rows_side_by_side(void **state)
+{
+    (void)state;
+    for (int type = 0; type < MULTIPLIED_TYPES; type++)
+        for (int64_t rows = 1; rows <= 19; rows++) {
+            way w = way_of(test_level(0), type);
+            product p = make_product(&w, rows, 1, 24);
+            int64_t bytes = data_block_bytes(w.dtype), groups = (rows + 7) / 8,
+                    group_bytes = 8 * p.stride;
+            char *all = pack_groups(&w, &p, 0, groups);
+
+            for (int64_t g = groups - 1; g >= 0; g--) {
+                char *alone = pack_groups(&w, &p, g, g + 1);
+
+                assert_memory_equal(alone, all + g * group_bytes, (size_t)group_bytes);
+                free(alone);
+            }
+            for (int64_t i = 0; i < groups * 8 * p.stride; i++) {
+                int64_t r = i / p.stride, at = i % p.stride, from = r < rows ? r : rows - 1;
+                int64_t place = r / 8 * group_bytes + at / bytes * 8 * bytes +
+                                packed_place(&w, at % bytes, r % 8);
+
+                if (all[place] != p.w[from * p.stride + at])
+                    fail_msg("%s: byte %ld of row %ld of %ld is not at %ld", w.name, (long)at,
+                             (long)r, (long)rows, (long)place);
+            }
+            free(all);
+            free_product(&p);
+        }
+}
+
+static void what_was_not_asked_for_is_not_packed(void **state)
+{
+    static const struct {
+        const char *says;
+        tnp_dtype dtype;
+        uint32_t layout, rank;
+        int64_t width, rows;
+        uint64_t begin, end;
+    } cases[] = {
+        { "layout 2", TNP_DTYPE_Q8_0, 2, 2, 64, 16, 0, 1 },
+        { "layout 1", TNP_DTYPE_F32, 1, 2, 64, 16, 0, 1 },
+        { "layout 1", 9999, 1, 2, 64, 16, 0, 1 },
+        { "layout 1", TNP_DTYPE_Q8_0, 1, 3, 64, 16, 0, 1 },
+        { "layout 1", TNP_DTYPE_Q8_0, 1, 2, 65, 16, 0, 1 },
+        { "layout 1", TNP_DTYPE_Q8_0, 1, 2, 64, 0, 0, 1 },
+        { "which has 2", TNP_DTYPE_Q8_0, 1, 2, 64, 16, 1, 3 },
+        { "which has 2", TNP_DTYPE_Q8_0, 1, 2, 64, 16, 2, 1 },
+    };
+    cpu_device device = { .tag = CPU_TAG_DEVICE }, foreign = { .tag = CPU_TAG_BUFFER };
+    char from[34], to[272];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        tnp_error err = { .size = sizeof err };
+        tnp_value value = { .size = sizeof value,
+                            .dtype = cases[c].dtype,
+                            .rank = cases[c].rank,
+                            .dims = { cases[c].width, cases[c].rows, 1, 1, 1, 1, 1, 1 },
+                            .name = "w" };
+
+        assert_int_equal(cpu_pack((tnp_device *)&device, &value, cases[c].layout, from,
+                                  cases[c].begin, cases[c].end, to, &err),
+                         TNP_E_ARG);
+        if (!strstr(err.text, cases[c].says) || !strstr(err.text, "'w'"))
+            fail_msg("case %zu: %s", c, err.text);
+        assert_int_equal(
+            cpu_pack((tnp_device *)&foreign, &value, cases[c].layout, from, 0, 1, to, &err),
+            TNP_E_ARG);
+    }
+}
+
+// Panels, and products with one token, have the bits that they have for the rows as they were.
+static void packed_rows_give_the_bits_of_rows(void **state)
+{
+    (void)state;
+    for (uint32_t l = 0; test_level(l); l++)
+        for (int type = 0; type < MULTIPLIED_TYPES; type++)
+            for (int64_t rows = 1; rows <= 8; rows++)
+                for (int64_t blocks = 0; blocks < 20; blocks++) {
+                    way w = way_of(test_level(l), type);
+                    product p = make_product(&w, rows, 1, blocks);
+                    char *packed = p.stride ? pack_groups(&w, &p, 0, 1) : exact(0);
+                    size_t bytes = (size_t)blocks * w.panel_bytes;
+                    void *panel[2] = { exact(bytes), exact(bytes) };
+                    float one[2][CPU_PANEL_ROWS];
+
+                    w.pack(rows, blocks, p.w, p.stride, panel[0]);
+                    w.pack(rows, blocks, packed, CPU_PACKED, panel[1]);
+                    memset(one, 0xff, sizeof one);
+                    w.multiply_one(rows, blocks, p.w, p.stride, p.x, one[0]);
+                    w.multiply_one(rows, blocks, packed, CPU_PACKED, p.x, one[1]);
+                    if (memcmp(panel[0], panel[1], bytes) || memcmp(one[0], one[1], sizeof one[0]))
+                        fail_msg("%s, level %s: %ld blocks of %ld rows are not what they were",
+                                 w.name, test_level(l)->level, (long)blocks, (long)rows);
+                    free(panel[0]);
+                    free(panel[1]);
+                    free(packed);
+                    free_product(&p);
+                }
+}
+
 // All bits of the quants set, or none, and scales of parts at both ends: the largest that weights
 // can be, times the largest activations, with either sign.
 static void the_largest_products_do_not_overflow(void **state)
@@ -511,6 +648,25 @@ static void rows_of_every_type_are_got(void **state)
         }
 }
 
+// The same product with w packed, for one token and for all of them.
+static void check_packed(op_run *run, const way *w, const product *p, float *x, int64_t width,
+                         const float *want)
+{
+    char *packed = pack_groups(w, p, 0, (TABLE + CPU_PACK_ROWS - 1) / CPU_PACK_ROWS);
+    float *got = exact(TABLE * TOKENS * sizeof *got);
+
+    for (int64_t tokens = 1; tokens <= TOKENS; tokens += TOKENS - 1) {
+        run->job.in[0] = tensor(TNP_DTYPE_F32, x, width, tokens);
+        run->job.in[1].data = packed;
+        run->job.in[1].is_packed = 1;
+        run->job.out = tensor(TNP_DTYPE_F32, got, TABLE, tokens);
+        run_job(run, TNP_OP_MATMUL, 2);
+        assert_memory_equal(got, want, (size_t)(TABLE * tokens) * sizeof *got);
+    }
+    free(packed);
+    free(got);
+}
+
 // With the full width of the weight, and with an activation that ends inside a block of 256 and of
 // 32. Rounded activations are off by at most half a step each, 1/254 of the largest of a block.
 static void matmul_takes_every_type(void **state)
@@ -552,6 +708,9 @@ static void matmul_takes_every_type(void **state)
                 run.job.out.data = (char *)one;
                 run_job(&run, TNP_OP_MATMUL, 2);
                 assert_memory_equal(one, got, sizeof one);
+                assert_int_equal(cpu_op_packed_input(&run.job), w.pack && c < 2 ? 1 : -1);
+                if (w.pack && c < 2)
+                    check_packed(&run, &w, &p, x, width, got);
                 free(x);
                 free(got);
                 free(table);
@@ -569,6 +728,9 @@ int main(void)
         cmocka_unit_test(panels_are_those_of_the_scalar_level),
         cmocka_unit_test(one_token_gives_the_bits_of_many),
         cmocka_unit_test(several_panels_give_the_bits_of_one),
+        cmocka_unit_test(a_pack_has_8_rows_side_by_side),
+        cmocka_unit_test(what_was_not_asked_for_is_not_packed),
+        cmocka_unit_test(packed_rows_give_the_bits_of_rows),
         cmocka_unit_test(the_largest_products_do_not_overflow),
         cmocka_unit_test(rows_of_every_type_are_got),
         cmocka_unit_test(a_row_of_every_type_is_converted),

@@ -19,7 +19,8 @@ static void settings_that_are_wrong_are_refused(void **state)
         { "devices", "17", false },      { "devices", "0", false },
         { "devices", "", false },        { "devices", "4294967297", false },
         { "threads", "1", true },        { "threads", "two", false },
-        { "threads", "-1", false },
+        { "threads", "-1", false },      { "repack", "on", true },
+        { "repack", "off", true },       { "repack", "no", false },
     };
     (void)state;
     const tnp_plugin *plugin = test_plugin_load(CPU_PLUGIN_PATH);

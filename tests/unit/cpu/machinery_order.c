@@ -55,7 +55,12 @@ static cpu_step *add_step(hand_made *h, uint32_t a, uint32_t b, uint32_t out)
     uint32_t index = h->program.step_count++;
     cpu_job *job = &h->bound_steps[index].job;
     h->steps[index] = (cpu_step){
-        .op = &h->op, .input_count = 2, .inputs = { a, b }, .output = out, .writes = -1
+        .op = &h->op,
+        .input_count = 2,
+        .inputs = { a, b },
+        .output = out,
+        .writes = -1,
+        .packed = -1,
     };
     job->op = TNP_OP_ADD;
     job->input_count = 2;

@@ -84,6 +84,10 @@ static void take(void *context, const tnp_claim *claim)
     (void)TNP_TAKE(&claims->claims[node], claim);
     claims->claims[node].nodes = &claims->nodes[node];
     claims->claims[node].in_place = claims->in_place[node];
+    if (claim->pack_count > 0)
+        claims->packs[node] = *claim->packs[0];
+    claims->pack_pointers[node] = &claims->packs[node];
+    claims->claims[node].packs = &claims->pack_pointers[node];
 }
 
 static void refuse(void *context, uint32_t node, const char *reason)

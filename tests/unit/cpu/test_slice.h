@@ -26,6 +26,8 @@ typedef struct test_claims {
     tnp_claim claims[TEST_MAX_NODES];
     uint32_t nodes[TEST_MAX_NODES];
     tnp_in_place in_place[TEST_MAX_NODES][TEST_MAX_OPERANDS];
+    tnp_pack packs[TEST_MAX_NODES];   // at most one of each
+    const tnp_pack *pack_pointers[TEST_MAX_NODES];
     char reasons[TEST_MAX_NODES][128];
 } test_claims;
 
