@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/integer.h"
@@ -93,4 +95,12 @@ bool tni_grow(const tn_allocator *allocator, void *array_pointer, uint32_t *capa
     memcpy(array_pointer, &grown, sizeof grown);
     *capacity = larger;
     return true;
+}
+
+void tni_alloc_will_fill(void *memory, uint64_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;
+    const uintptr_t begin = (at + page - 1) & ~(page - 1), end = (at + bytes) & ~(page - 1);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }

@@ -68,6 +68,21 @@ size_t tni_map_guard_failed_at(const tni_guarded *guarded)
     return atomic_load(&guarded->failed_at);
 }
 
+void tni_map_guard_drop_pages(const void *data, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)data;
+    pthread_mutex_lock(&lock);   // what is in the list stays mapped
+    for (tni_guarded *g = atomic_load(&first); g; g = atomic_load(&g->next)) {
+        uintptr_t begin = at > g->begin ? at : g->begin,
+                  end = at + bytes < g->end ? at + bytes : g->end;
+        begin = (begin + page - 1) & ~(page - 1);
+        end &= ~(page - 1);
+        if (begin < end)
+            madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 // The mapping around an address gets zeros from its page on. false: there is none, or no memory.
 static bool give_zeros(uintptr_t address)
 {

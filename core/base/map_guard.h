@@ -17,6 +17,10 @@ void tni_map_guard_remove(tni_guarded *guarded, const tn_allocator *allocator);
 // The first byte of the mapping's lowest page that could not be read; SIZE_MAX = none. [any]
 size_t tni_map_guard_failed_at(const tni_guarded *guarded);
 
+// Gives back the memory of the whole pages of these bytes that are in such a mapping: who looks at
+// them again reads them from the file again. Other memory stays as it is. [any]
+void tni_map_guard_drop_pages(const void *data, size_t bytes);
+
 // Installs the handler of SIGBUS, once for the process. Errors: TN_E_INTERNAL. [any]
 tn_status tni_map_guard_install(tn_error *err);
 

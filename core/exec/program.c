@@ -173,7 +173,7 @@ static tn_status bind_storages(making *m, tn_error *err)
     return TN_OK;
 }
 
-static tn_status bind_units(making *m, tn_error *err)
+static tn_status bind_units(making *m, tni_pack_room *room, tn_error *err)
 {
     uint32_t place = m->segment->place;
     for (uint32_t u = 0; u < m->segment->unit_count; u++) {
@@ -185,16 +185,32 @@ static tn_status bind_units(making *m, tn_error *err)
         }
         for (uint32_t k = 0; k < claim->pack_count; k++) {
             tnp_buffer *buffer;
+            uint64_t offset;
             if (claim->packs[k].flags & TNP_PACK_BAKED)
                 continue;
             tn_status status = tni_weight_packed(m->session, m->compiled, place, &claim->packs[k],
-                                                 &buffer, err);
+                                                 room, &buffer, &offset, err);
             if (status != TN_OK)
                 return status;
-            add_binding(m, TNP_BIND_PACKED, u, k, buffer, 0, claim->packs[k].bytes);
+            add_binding(m, TNP_BIND_PACKED, u, k, buffer, offset, claim->packs[k].bytes);
         }
     }
     return TN_OK;
+}
+
+static tn_status bind_packs_and_scratch(making *m, tn_error *err)
+{
+    tni_pack_room room = { 0 };
+    uint32_t place = m->segment->place;
+    for (uint32_t u = 0; u < m->segment->unit_count; u++) {
+        const tni_claim *claim = m->compiled->schedule.units[m->segment->first_unit + u];
+        for (uint32_t k = 0; k < claim->pack_count; k++)
+            if (!(claim->packs[k].flags & TNP_PACK_BAKED))
+                tni_pack_room_add(m->session, m->compiled, place, &claim->packs[k], &room);
+    }
+    tn_status status = bind_units(m, &room, err);
+    tni_pack_room_close(m->session, place, &room);
+    return status;
 }
 
 static tn_status bind(making *m, tni_program *program, tn_error *err)
@@ -208,7 +224,7 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
         return tni_fail_memory(err, "bindings", most * sizeof *m->bindings);
     tn_status status = bind_storages(m, err);
     if (status == TN_OK)
-        status = bind_units(m, err);
+        status = bind_packs_and_scratch(m, err);
     if (status != TN_OK)
         return status;
     for (uint32_t i = 0; i < m->binding_count; i++)

@@ -19,6 +19,7 @@ typedef struct tni_resident {
     tn_dtype dtype;   // of the value that a pack was made of, as are dims and strides
     int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     tnp_buffer *buffer;   // NULL: this entry is free
+    uint64_t offset;      // in the buffer, which other packs may share
     uint32_t uses;        // by graphs, each as often as it asks; with the last one it goes
     bool is_mapped;       // read where the application has it
 } tni_resident;
@@ -27,8 +28,22 @@ typedef struct tni_resident {
 // that asked for it.
 tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
+// Where packs of one program go that are not there yet: one behind the other in as few buffers as
+// the device allows, so that large pages serve them. Zeroed at first. tni_pack_room_add tells of
+// all packs before one is made; tni_pack_room_close in any case.
+typedef struct tni_pack_room {
+    uint64_t left_bytes;   // of packs that are still to come
+    tnp_buffer *buffer;    // the last of the buffers: bytes in all, and those taken
+    void *map;
+    uint64_t bytes, used;
+} tni_pack_room;
+
+void tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
+                       const tni_pack *pack, tni_pack_room *room);
+void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *room);
 tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
-                            const tni_pack *pack, tnp_buffer **out_buffer, tn_error *err);
+                            const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
+                            uint64_t *out_offset, tn_error *err);
 void tni_weights_release(tn_session *session, tni_compiled *compiled);
 
 #endif

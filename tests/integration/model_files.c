@@ -1,5 +1,5 @@
-// A language model on files that do not stay as they are: in parts, read instead of mapped, and cut
-// while they are in use.
+// A language model on files that do not stay as they are: in parts, read instead of mapped, packed
+// while they are loaded, and cut while they are in use.
 //   model_files MODEL FIRST_PART_OF_THE_SAME
 // Plugins are found by TENON_PLUGIN_PATH.
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,57 @@ static void a_model_read_into_memory_runs_on_without_its_file(void **state)
     tn_model_close(model);
 }
 
+// KB of a file's mappings that have memory in this process.
+static unsigned long resident_of(const char *path)
+{
+    FILE *file = fopen("/proc/self/smaps", "r");
+    char line[8192];
+    unsigned long sum = 0, kb;
+    bool is_of_it = false;
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') : path;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))   // begin-end …
+            is_of_it = strstr(line, name) != NULL;
+        else if (is_of_it && sscanf(line, "Rss: %lu kB", &kb) == 1)
+            sum += kb;
+    }
+    fclose(file);
+    return sum;
+}
+
+// A pack stands for the weight that it was made of; without packs nothing does.
+static void a_packed_weight_is_in_memory_once(void **state)
+{
+    (void)state;
+    const char *const settings[] = { "plugin.cpu.repack=off" };
+    tn_runtime *const usual = runtime;
+    unsigned long resident[2];
+    uint64_t copied[2];
+    for (uint32_t is_raw = 0; is_raw < 2; is_raw++) {
+        tn_error err = { 0 };
+        const tn_runtime_options options = {
+            .size = sizeof options, .threads = 2, .settings = settings, .setting_count = is_raw
+        };
+        need(tn_runtime_create(&options, &runtime, &err), &err);
+        tn_model *model = open_model(model_path, 0);
+        tlm_context *context = create(model);
+        free(eval(context, vocabulary_of(context)));
+        tn_memory_report memory = { .size = sizeof memory };
+        tlm_context_memory(context, &memory);
+        resident[is_raw] = resident_of(model_path);
+        copied[is_raw] = memory.weight_copied_bytes;
+        tlm_context_destroy(context);
+        tn_model_close(model);
+        tn_runtime_destroy(runtime);
+    }
+    runtime = usual;
+    assert_int_equal(copied[1], 0);
+    if (resident[0] > resident[1] / 2 || copied[0] / 1024 < resident[1] / 2)
+        fail_msg("%lu KB of the file beside %llu of packs, %lu without packs", resident[0],
+                 (unsigned long long)copied[0] / 1024, resident[1]);
+}
+
 // Last, as the guard stays.
 static void a_mapped_model_that_is_cut_ends_in_a_status(void **state)
 {
@@ -175,6 +227,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_open_a_model_gives_the_same_bits),
         cmocka_unit_test(a_model_read_into_memory_runs_on_without_its_file),
+        cmocka_unit_test(a_packed_weight_is_in_memory_once),
         cmocka_unit_test(a_mapped_model_that_is_cut_ends_in_a_status),
     };
     if (argc != 3) {

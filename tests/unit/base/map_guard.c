@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -88,6 +90,50 @@ static void a_cut_file_gives_zeros_and_is_told(void **state)
     assert_int_equal(sum(whole.data, whole.bytes), PAGES * page * 7);
     tni_file_map_close(&cut);
     tni_file_map_close(&whole);
+}
+
+// Whether the page has memory in this process: the file itself stays in the system's cache.
+static bool is_resident(const unsigned char *at)
+{
+    FILE *file = fopen("/proc/self/pagemap", "rb");
+    uint64_t entry = 0;
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)((uintptr_t)at / page * sizeof entry), SEEK_SET), 0);
+    assert_int_equal(fread(&entry, sizeof entry, 1, file), 1);
+    fclose(file);
+    return entry >> 63;
+}
+
+// Whole pages alone, and only of a mapping: other memory would lose its contents.
+static void pages_of_a_mapping_are_given_back(void **state)
+{
+    (void)state;
+    tni_file_map map = map_pages("given");
+    unsigned char *own = malloc(4 * page);
+    assert_non_null(own);
+    memset(own, 9, 4 * page);
+    assert_int_equal(sum(map.data, map.bytes), PAGES * page * 7);
+    tni_map_guard_drop_pages(map.data + page + 1, 3 * page);   // pages 2 and 3
+    for (size_t p = 0; p < PAGES; p++)
+        assert_int_equal(is_resident(map.data + p * page), p != 2 && p != 3);
+    tni_map_guard_drop_pages(map.data + 5 * page + 1, page);   // no whole page
+    assert_true(is_resident(map.data + 5 * page) && is_resident(map.data + 6 * page));
+    unsigned char *behind = mmap((unsigned char *)map.data + PAGES * page, page,
+                                 PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (behind != MAP_FAILED)
+        behind[1] = 3;
+    tni_map_guard_drop_pages(map.data + 15 * page, 2 * page);
+    assert_false(is_resident(map.data + 15 * page));
+    if (behind != MAP_FAILED) {   // else something else is there
+        assert_int_equal(behind[1], 3);
+        munmap(behind, page);
+    }
+    tni_map_guard_drop_pages(own, 4 * page);
+    assert_int_equal(sum(own, 4 * page), 4 * page * 9);
+    assert_int_equal(sum(map.data, map.bytes), PAGES * page * 7);
+    free(own);
+    tni_file_map_close(&map);
 }
 
 typedef struct reader {
@@ -219,6 +265,7 @@ int main(void)
         cmocka_unit_test(other_faults_end_as_they_did_before),
         cmocka_unit_test(threads_may_run_into_it_together),
         cmocka_unit_test(a_cut_file_gives_zeros_and_is_told),
+        cmocka_unit_test(pages_of_a_mapping_are_given_back),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
