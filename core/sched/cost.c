@@ -1,42 +1,13 @@
-// cost.c: links between places, what submits cost, and what claims are worth.
+// cost.c: links between devices, what their submits cost, and what their claims are worth.
 //
 // Where the numbers of a link come from, the first that is known:
 //   1. between two devices of one instance that copy directly: what was measured, or link(from, to)
 //      of the plugin
 //   2. through the host's memory, up and then down: of each half what was measured, or link(from,
 //      NULL) and link(NULL, to)
-//   3. the default
+//   3. the default (links.c)
 // What was measured is that of `tenon tune` (core/plugin/measured.c).
 #include "sched/cost.h"
-
-// 8 GB/s and 10 us, a slow PCI Express slot.
-static const double default_latency_ns = 10e3, default_ns_per_byte = 1.0 / 8;
-
-// Of a GPU behind a driver: to begin, and to be waited for.
-static const double default_submit_ns = 25e3;
-
-double tni_transfer_cost_ns(uint64_t bytes)
-{
-    return default_latency_ns + (double)bytes * default_ns_per_byte;
-}
-
-bool tni_links_default(uint32_t place_count, tni_arena *arena, tni_links *out)
-{
-    size_t pairs = (size_t)place_count * place_count;
-    out->place_count = place_count;
-    out->latency_ns = tni_arena_take_array(arena, pairs, sizeof *out->latency_ns);
-    out->ns_per_byte = tni_arena_take_array(arena, pairs, sizeof *out->ns_per_byte);
-    out->known_by = tni_arena_take_array(arena, pairs, sizeof *out->known_by);
-    out->flags = tni_arena_take_array(arena, pairs, sizeof *out->flags);
-    out->submit_ns = tni_arena_take_array(arena, place_count, sizeof *out->submit_ns);
-    if (!out->latency_ns || !out->ns_per_byte || !out->known_by || !out->flags || !out->submit_ns)
-        return false;
-    for (size_t i = 0; i < pairs; i++) {
-        out->latency_ns[i] = default_latency_ns;
-        out->ns_per_byte[i] = default_ns_per_byte;
-    }
-    return true;
-}
 
 // Whether a plugin tells how fast a link is; NULL is the host.
 static bool ask_link(const tn_device *from, const tn_device *to, tnp_link *out)
@@ -46,7 +17,7 @@ static bool ask_link(const tn_device *from, const tn_device *to, tnp_link *out)
 
 typedef struct half {
     double latency_ns, ns_per_byte;
-    tni_known_by known_by;   // TNI_BY_DEFAULT: nothing is
+    tni_known_by known_by;   // TNI_KNOWN_BY_DEFAULT: nothing is
 } half;
 
 // measured NULL, or without a bandwidth: nothing was.
@@ -54,10 +25,11 @@ static half find_half(const tni_link_figures *measured, bool is_told, const tnp_
 {
     if (measured && measured->bytes_per_s)
         return (half){ (double)measured->latency_ns, 1e9 / (double)measured->bytes_per_s,
-                       TNI_BY_MEASURE };
+                       TNI_KNOWN_BY_MEASURE };
     if (is_told)
-        return (half){ (double)told->latency_ns, 1e9 / (double)told->bytes_per_s, TNI_BY_PLUGIN };
-    return (half){ .known_by = TNI_BY_DEFAULT };
+        return (half){ (double)told->latency_ns, 1e9 / (double)told->bytes_per_s,
+                       TNI_KNOWN_BY_PLUGIN };
+    return (half){ .known_by = TNI_KNOWN_BY_DEFAULT };
 }
 
 static void find_link(const tn_device *from, const tn_device *to, tni_links *out, size_t at)
@@ -77,7 +49,7 @@ static void find_link(const tn_device *from, const tn_device *to, tni_links *out
                         first.ns_per_byte + second.ns_per_byte,
                         first.known_by < second.known_by ? first.known_by : second.known_by };
     }
-    if (whole.known_by == TNI_BY_DEFAULT)
+    if (whole.known_by == TNI_KNOWN_BY_DEFAULT)
         return;
     out->latency_ns[at] = whole.latency_ns;
     out->ns_per_byte[at] = whole.ns_per_byte;
@@ -91,7 +63,7 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
         return false;
     for (uint32_t place = 0; place < device_count; place++)
         if (devices[place]->measured.is_there)
-            out->submit_ns[place] = (double)devices[place]->measured.submit_ns;
+            out->measured_submit_ns[place] = (double)devices[place]->measured.submit_ns;
     for (uint32_t from = 0; from < device_count; from++)
         for (uint32_t to = 0; to < device_count; to++) {
             size_t i = (size_t)from * device_count + to;
@@ -99,11 +71,6 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
                 find_link(devices[from], devices[to], out, i);
         }
     return true;
-}
-
-double tni_links_submit_ns(const tni_links *links, uint32_t place)
-{
-    return links->submit_ns[place] > 0 ? links->submit_ns[place] : default_submit_ns;
 }
 
 double tni_claim_factor(const tn_device *device)

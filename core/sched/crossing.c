@@ -1,5 +1,5 @@
-// crossing.c: one assignment up to a node, another from there on. That is how a model is divided
-// between devices layer by layer. What is crossed may be crossed again.
+// crossing.c: crossover of assignments, at one point: one up to a node, another from there on. That
+// is how a model is divided between devices layer by layer. What is crossed may be crossed again.
 #include <string.h>
 
 #include <tenon/plugin.h>
@@ -38,7 +38,7 @@ static bool cross(tni_limited *l, const uint32_t *from, const uint32_t *to, cros
     return is_better;
 }
 
-// Crosses one assignment with those kept, on either side, as long as that makes it better.
+// Crosses one assignment with the parents, on either side, as long as that makes it better.
 static bool climb(tni_limited *l, const uint32_t *base, uint32_t *climbed)
 {
     size_t bytes = l->problem->node_count * sizeof *climbed;
@@ -49,14 +49,14 @@ static bool climb(tni_limited *l, const uint32_t *base, uint32_t *climbed)
     for (uint32_t round = 0; round < 2 * l->problem->place_count && best.end != TNP_NONE; round++) {
         const uint32_t *from = NULL, *to = NULL;
         best.end = TNP_NONE;
-        for (uint32_t i = 0; i < l->kept_count; i++) {
-            if (cross(l, l->kept[i], climbed, &best, TNP_NONE)) {
-                from = l->kept[i];
+        for (uint32_t i = 0; i < l->parent_count; i++) {
+            if (cross(l, l->parents[i], climbed, &best, TNP_NONE)) {
+                from = l->parents[i];
                 to = climbed;
             }
-            if (cross(l, climbed, l->kept[i], &best, TNP_NONE)) {
+            if (cross(l, climbed, l->parents[i], &best, TNP_NONE)) {
                 from = climbed;
-                to = l->kept[i];
+                to = l->parents[i];
             }
         }
         if (best.end == TNP_NONE)
@@ -69,17 +69,17 @@ static bool climb(tni_limited *l, const uint32_t *base, uint32_t *climbed)
     return tni_solving_consider(l->s, climbed, "crossing");
 }
 
-bool tni_cross_all(tni_limited *l)
+bool tni_limited_cross_all(tni_limited *l)
 {
-    enum { MOST_BASES = 12 };   // the latest of those kept
+    enum { MOST_BASES = 12 };   // the latest of the parents
     uint32_t *climbed = tni_arena_take_array(l->arena, l->problem->node_count, sizeof *climbed);
     uint32_t *base = tni_arena_take_array(l->arena, l->problem->node_count, sizeof *base);
     if (!climbed || !base)
         return false;
-    for (uint32_t i = l->kept_count; i-- > 0 && i + MOST_BASES >= l->kept_count;)
-        climb(l, l->kept[i], climbed);
+    for (uint32_t i = l->parent_count; i-- > 0 && i + MOST_BASES >= l->parent_count;)
+        climb(l, l->parents[i], climbed);
     memcpy(base, l->s->best, l->problem->node_count * sizeof *base);
     if (climb(l, base, climbed))
-        tni_limited_keep(l, climbed);
+        tni_limited_add_parent(l, climbed);
     return true;
 }

@@ -10,11 +10,12 @@
 // What needs nothing of others comes first, then what needs what was made first, and so on: the
 // level of a unit is the latest segment that it waits for, by itself or by what it reads. Of one
 // level, what leads to something for others comes before the rest. Values that one segment makes
-// come together. A part of less work than a submit costs on its place (cost.h) is not worth one of
+// come together. A part of less work than a submit costs on its place (links.h) is not worth one of
 // its own.
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "sched/sched_internal.h"
 
 typedef struct dividing {
@@ -57,11 +58,6 @@ static double cost_until_next(const dividing *d, uint32_t unit, uint32_t end)
 
 // ------------------------------------------------------------------------------------------ levels
 
-static uint32_t later(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint32_t level_of(const dividing *d, const tni_claim *unit, uint32_t first_unit)
 {
     const tni_schedule *s = d->schedule;
@@ -73,11 +69,11 @@ static uint32_t level_of(const dividing *d, const tni_claim *unit, uint32_t firs
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[reads[k]].storage;
             if (d->arriving[storage])
-                level = later(level, d->made_in[storage]);
+                level = tni_larger_u32(level, d->made_in[storage]);
         }
         for (uint32_t e = graph->order.first[node]; e < graph->order.first[node + 1]; e++)
             if (s->steps[graph->order.before[e]] >= first_unit)   // of this segment, and done
-                level = later(level, d->levels[graph->order.before[e]]);
+                level = tni_larger_u32(level, d->levels[graph->order.before[e]]);
     }
     return level;
 }

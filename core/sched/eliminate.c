@@ -3,16 +3,17 @@
 // One variable after another is eliminated: for all labels of its neighbours, what it and its pairs
 // cost at least is a new factor over these neighbours. At the end a constant is left: the least
 // cost. Going back, each variable takes the label that is cheapest given its neighbours. The one
-// with the fewest neighbours goes first, so chains make factors over one variable, and graphs that
-// are series and parallel factors over two: time is linear in both.
+// whose factor is the smallest table, by the classes of labels that its neighbours tell apart, goes
+// first: chains make factors over one variable, and graphs that are series and parallel factors
+// over two, so time is linear in both.
 //
 // Where neighbours are many, their labels make too large a table. Then its factors are divided into
 // groups that are minimised each by itself (mini-buckets: Dechter and Rish, 2003). What comes out
 // is a lower bound, and an assignment that need not be the best.
 //
-//   factors.c    costs on labels of several variables, and which labels they tell apart
-//   queue.c      which variable is the next
-//   minimise.c   the factors of a variable put together, and minimised over its labels
+//   factors.c            costs on labels of several variables, and which labels they tell apart
+//   elimination_order.c  which variable is the next
+//   minimise.c           the factors of a variable put together, and minimised over its labels
 #include <math.h>
 #include <string.h>
 
@@ -20,13 +21,13 @@
 
 #include "base/alloc.h"
 #include "sched/minimise.h"
-#include "sched/queue.h"
+#include "sched/elimination_order.h"
 
 enum { WINDOW = 64, SMALL_TABLE = 64 };
 
 typedef struct eliminator {
     tni_factors factors;
-    tni_queue queue;
+    tni_elimination_order waiting;
     tni_minimiser minimiser;
     tni_elimination *how;
     const tn_allocator *allocator;
@@ -41,7 +42,7 @@ typedef struct eliminator {
     double *label_ns;   // scratch: of the labels of one variable
 } eliminator;
 
-// The living factors of v, into its bucket; the variables around leave the queue.
+// The living factors of v, into its bucket; the variables around wait no longer.
 static bool fill_bucket(eliminator *e, uint32_t v, uint32_t *out_count)
 {
     tni_factors *f = &e->factors;
@@ -63,7 +64,7 @@ static bool fill_bucket(eliminator *e, uint32_t v, uint32_t *out_count)
                 continue;
             f->mark[w] = f->stamp;
             e->around[(*out_count)++] = w;
-            tni_queue_leave(&e->queue, w);
+            tni_elimination_order_leave(&e->waiting, w);
         }
     }
     e->bucket_size[v] = e->bucket_count - e->first_bucket[v];
@@ -113,7 +114,7 @@ static bool minimise_bucket(eliminator *e, uint32_t v)
 
 static bool eliminate_all(eliminator *e)
 {
-    for (uint32_t v; (v = tni_queue_take(&e->queue)) != TNP_NONE;) {
+    for (uint32_t v; (v = tni_elimination_order_take(&e->waiting)) != TNP_NONE;) {
         uint32_t count;
         e->order[e->order_count++] = v;
         if (!fill_bucket(e, v, &count))
@@ -123,7 +124,7 @@ static bool eliminate_all(eliminator *e)
         if (!minimise_bucket(e, v))
             return false;
         for (uint32_t i = count; i-- > 0;)
-            tni_queue_enter(&e->queue, e->around[i]);
+            tni_elimination_order_enter(&e->waiting, e->around[i]);
     }
     return true;
 }
@@ -209,8 +210,8 @@ static bool solve(eliminator *e, const tni_problem_index *index, tni_arena *aren
     }
     if (fewest_labels == 0)   // a node that nothing may take
         return true;
-    if (!take_tables(e, arena, most_labels) || !tni_queue_make(&e->factors, arena, &e->queue) ||
-        !eliminate_all(e))
+    if (!take_tables(e, arena, most_labels) ||
+        !tni_elimination_order_make(&e->factors, arena, &e->waiting) || !eliminate_all(e))
         return false;
     e->how->bound_ns = e->minimiser.constant;
     e->how->is_exact &= !network->is_in_parts;

@@ -1,3 +1,4 @@
+// factors.c: axes by classes of labels, and the factors over them, as the network tells them.
 #include "sched/factors.h"
 
 #include <string.h>
@@ -240,7 +241,7 @@ static bool add_pair(tni_factors *f, uint32_t u, uint32_t v)
 {
     tni_axis axes[2];
     bool by_copies = v < f->network.index->problem->node_count &&
-                     f->network.telling[u] == TNI_BY_LABELS;
+                     f->network.telling[u] == TNI_TOLD_BY_LABELS;
     if (!make_axis(f, u, v, by_copies, &axes[0]) || !make_axis(f, v, u, false, &axes[1]))
         return false;
     if (tni_label_count(&f->network, u) > 1 && tni_label_count(&f->network, v) > 1)
@@ -286,7 +287,7 @@ static bool add_pairs_of(tni_factors *f, uint32_t v)
     const tni_problem *problem = index->problem;
     f->stamp++;
     for (uint32_t i = problem->first_operand[v]; i < problem->first_operand[v + 1]; i++) {
-        if (f->network.telling[problem->operands[i]] == TNI_BY_TABLE)
+        if (f->network.telling[problem->operands[i]] == TNI_TOLD_BY_TABLE)
             continue;
         f->mark[problem->operands[i]] = f->stamp;
         if (!add_pair(f, problem->operands[i], v))
@@ -346,7 +347,7 @@ bool tni_factors_make(const tni_problem_index *index, const tni_elimination *how
         return false;
     for (uint32_t n = 0; n < nodes; n++)
         if (!add_pairs_of(out, n) ||
-            (out->network.telling[n] == TNI_BY_TABLE && !add_table(out, n)))
+            (out->network.telling[n] == TNI_TOLD_BY_TABLE && !add_table(out, n)))
             return false;
     return true;
 }

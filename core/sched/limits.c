@@ -12,6 +12,13 @@
 
 #include "sched/limits.h"
 
+double tni_limited_room(const tni_limited *l, uint32_t place)
+{
+    uint64_t fixed = l->problem->fixed_bytes ? l->problem->fixed_bytes[place] : 0;
+    uint64_t limit = l->problem->limits[place];
+    return limit > fixed ? (double)(limit - fixed) : 0;
+}
+
 static bool take_tables(tni_limited *l)
 {
     const tni_problem *problem = l->problem;
@@ -24,12 +31,13 @@ static bool take_tables(tni_limited *l)
                                        sizeof *l->group_ns);
     l->group_bytes = tni_arena_take_array(l->arena, problem->group_count, sizeof *l->group_bytes);
     l->used = tni_arena_take_array(l->arena, places, sizeof *l->used);
-    for (int i = 0; i < TNI_MOST_KEPT; i++)
-        if (!(l->kept[i] = tni_arena_take_array(l->arena, problem->node_count, sizeof *l->kept[i])))
+    for (int i = 0; i < TNI_MOST_PARENTS; i++)
+        if (!(l->parents[i] = tni_arena_take_array(l->arena, problem->node_count,
+                                                   sizeof *l->parents[i])))
             return false;
     return l->price && l->best_price && l->direction && l->claim_ns && l->group_ns &&
            l->group_bytes && l->used && tni_changes_make(l->s->index, l->arena, &l->changes) &&
-           tni_find_payers(l);
+           tni_limited_find_payers(l);
 }
 
 static void find_group_bytes(tni_limited *l)
@@ -40,25 +48,25 @@ static void find_group_bytes(tni_limited *l)
             l->group_bytes[problem->groups[n]] = (double)problem->group_bytes[problem->groups[n]];
 }
 
-// -------------------------------------------------------------------------------------------- kept
+// ----------------------------------------------------------------------------------------- parents
 
-void tni_limited_keep(tni_limited *l, const uint32_t *chosen)
+void tni_limited_add_parent(tni_limited *l, const uint32_t *chosen)
 {
     size_t bytes = l->problem->node_count * sizeof *chosen;
-    for (uint32_t i = 0; i < l->kept_count; i++)
-        if (memcmp(l->kept[i], chosen, bytes) == 0)
+    for (uint32_t i = 0; i < l->parent_count; i++)
+        if (memcmp(l->parents[i], chosen, bytes) == 0)
             return;
-    if (l->kept_count == TNI_MOST_KEPT) {
-        uint32_t *oldest = l->kept[TNI_MOST_KEPT / 2];
-        memmove(&l->kept[TNI_MOST_KEPT / 2], &l->kept[TNI_MOST_KEPT / 2 + 1],
-                (TNI_MOST_KEPT / 2 - 1) * sizeof *l->kept);
-        l->kept[--l->kept_count] = oldest;
+    if (l->parent_count == TNI_MOST_PARENTS) {
+        uint32_t *oldest = l->parents[TNI_MOST_PARENTS / 2];
+        memmove(&l->parents[TNI_MOST_PARENTS / 2], &l->parents[TNI_MOST_PARENTS / 2 + 1],
+                (TNI_MOST_PARENTS / 2 - 1) * sizeof *l->parents);
+        l->parents[--l->parent_count] = oldest;
     }
-    memcpy(l->kept[l->kept_count++], chosen, bytes);
+    memcpy(l->parents[l->parent_count++], chosen, bytes);
 }
 
-// Those with everything that can be on one place there: layers are divided between these.
-static bool keep_places(tni_limited *l)
+// Parents with everything that can be on one place there: layers are divided between these.
+static bool add_parents_by_place(tni_limited *l)
 {
     const tni_problem *problem = l->problem;
     uint32_t *chosen = tni_arena_take_array(l->arena, problem->node_count, sizeof *chosen);
@@ -67,8 +75,8 @@ static bool keep_places(tni_limited *l)
         return false;
     for (uint32_t c = 0; c < problem->claim_count; c++)
         dear += 100 * problem->claims[c].cost_ns / (double)problem->claim_count;
-    l->first_on_place = l->kept_count;
-    for (uint32_t p = 0; p < problem->place_count && l->kept_count < TNI_MOST_KEPT / 2; p++) {
+    l->first_on_place = l->parent_count;
+    for (uint32_t p = 0; p < problem->place_count && l->parent_count < TNI_MOST_PARENTS / 2; p++) {
         tni_ordered how = { .claim_ns = l->claim_ns,
                             .group_ns = l->group_ns,
                             .most_branches = TNI_PRICE_BRANCHES };
@@ -81,23 +89,23 @@ static bool keep_places(tni_limited *l)
         if (!how.is_found)
             return true;
         tni_solving_consider(l->s, chosen, "prices");
-        tni_limited_keep(l, chosen);
-        l->on_place_count = l->kept_count - l->first_on_place;
+        tni_limited_add_parent(l, chosen);
+        l->on_place_count = l->parent_count - l->first_on_place;
     }
     return true;
 }
 
 // At and around the best prices, each short place in turn a little cheaper than the others: what is
 // to be divided between places that are alike.
-static bool keep_around_best(tni_limited *l)
+static bool add_parents_around_best(tni_limited *l)
 {
-    static const double factors[] = { 1.02, 0.98, 2, 4 };
+    static const double multiples[] = { 1.02, 0.98, 2, 4 };
     enum { MOST_PLACES = 4 };
     const tni_problem *problem = l->problem;
     uint32_t *chosen = tni_arena_take_array(l->arena, problem->node_count, sizeof *chosen);
     if (!chosen)
         return false;
-    for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++)
+    for (size_t k = 0; k < sizeof multiples / sizeof multiples[0]; k++)
         for (uint32_t p = 0, count = 0; p < problem->place_count && count < MOST_PLACES; p++) {
             bool is_found;
             double bound_ns;
@@ -105,15 +113,15 @@ static bool keep_around_best(tni_limited *l)
                 continue;
             for (uint32_t q = 0; q < problem->place_count; q++) {
                 double least = l->s->best_ns / (tni_limited_room(l, q) + 1) / 10;
-                double price = factors[k] * fmax(l->best_price[q], least);
+                double price = multiples[k] * fmax(l->best_price[q], least);
                 l->price[q] = !(l->short_places >> q & 1) ? 0 : q == p ? price : price * 1.05;
             }
-            if (!tni_solve_at_prices(l, chosen, &is_found, &bound_ns))
+            if (!tni_limited_solve_at_prices(l, chosen, &is_found, &bound_ns))
                 return false;
             l->s->bound_ns = bound_ns > l->s->bound_ns ? bound_ns : l->s->bound_ns;
             if (!is_found)
                 return true;
-            tni_limited_keep(l, chosen);
+            tni_limited_add_parent(l, chosen);
             count++;
         }
     return true;
@@ -133,12 +141,13 @@ bool tni_solve_within_limits(tni_solving *s)
     if (has_memory)
         find_group_bytes(&l);
     if (has_memory && s->method)
-        tni_limited_keep(&l, s->best);
-    has_memory = has_memory && keep_places(&l) && tni_cross_all(&l) && tni_solve_by_prices(&l);
+        tni_limited_add_parent(&l, s->best);
+    has_memory = has_memory && add_parents_by_place(&l) && tni_limited_cross_all(&l) &&
+                 tni_limited_solve_by_prices(&l);
     if (has_memory && !tni_solving_is_done(s))
-        has_memory = keep_around_best(&l) && tni_cross_all(&l);
+        has_memory = add_parents_around_best(&l) && tni_limited_cross_all(&l);
     if (has_memory && !is_close(s))
-        has_memory = tni_move_windows(&l);
+        has_memory = tni_limited_move_windows(&l);
     tni_arena_finish(&arena);
     return has_memory;
 }

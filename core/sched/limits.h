@@ -11,7 +11,7 @@
 #include "sched/solve_internal.h"
 
 enum {
-    TNI_MOST_KEPT = 24,   // assignments to be crossed
+    TNI_MOST_PARENTS = 24,   // assignments to be crossed
     TNI_PRICE_BRANCHES = 4,
 };
 
@@ -39,9 +39,9 @@ typedef struct tni_limited {
     uint32_t *payer_of;      // by place in claim_items
     uint32_t *first_payer;   // by item, and one more
     tni_payer *payers;       // by item
-    uint32_t kept_count;
-    uint32_t *kept[TNI_MOST_KEPT];   // assignments
-    // kept[first_on_place] …: everything that can be on one place is there, of so many places
+    uint32_t parent_count;
+    uint32_t *parents[TNI_MOST_PARENTS];   // assignments
+    // parents[first_on_place] …: everything that can be on one place is there, of so many places
     uint32_t first_on_place, on_place_count;
     tni_changes changes;
 } tni_limited;
@@ -49,25 +49,25 @@ typedef struct tni_limited {
 // Bytes that are left on a place by what is taken once anything runs there.
 double tni_limited_room(const tni_limited *l, uint32_t place);
 
-// Of those that prices made, the oldest goes.
-void tni_limited_keep(tni_limited *l, const uint32_t *chosen);
+// One more to be crossed: of those that prices made, the oldest goes.
+void tni_limited_add_parent(tni_limited *l, const uint32_t *chosen);
 
 // Sets payer_of, first_payer and payers, with equal parts. false: no memory.
-bool tni_find_payers(tni_limited *l);
+bool tni_limited_find_payers(tni_limited *l);
 // After an assignment: the parts of those who ask for an item rise where others do not.
-void tni_move_parts(tni_limited *l, const uint32_t *chosen, double step);
+void tni_limited_move_parts(tni_limited *l, const uint32_t *chosen, double step);
 
 // What is cheapest by the prices at hand. *out_bound_ns: no assignment within the limits costs
 // less. false: no memory.
-bool tni_solve_at_prices(tni_limited *l, uint32_t *chosen, bool *out_is_found,
-                         double *out_bound_ns);
+bool tni_limited_solve_at_prices(tni_limited *l, uint32_t *chosen, bool *out_is_found,
+                                 double *out_bound_ns);
 // Looks for the prices that give the highest bound. false: no memory.
-bool tni_solve_by_prices(tni_limited *l);
+bool tni_limited_solve_by_prices(tni_limited *l);
 
-// Crosses assignments with those kept, as long as that makes them better. false: no memory.
-bool tni_cross_all(tni_limited *l);
+// Crosses parents with each other, as long as that makes them better. false: no memory.
+bool tni_limited_cross_all(tni_limited *l);
 
 // Moves runs of nodes of the best. false: no memory.
-bool tni_move_windows(tni_limited *l);
+bool tni_limited_move_windows(tni_limited *l);
 
 #endif

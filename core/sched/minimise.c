@@ -30,8 +30,10 @@ void tni_piece_begin(uint32_t variable, bool has_label_ns, tni_piece *out)
     out->entries = 1;
 }
 
-static tni_axis *axis_at(tni_piece *p, uint32_t at)
+// The axis of the piece that an axis of its factor t has become.
+static const tni_axis *joint_of(const tni_piece *p, uint32_t t, uint32_t axis)
 {
+    uint32_t at = p->joint[t][axis];
     return at == TNI_OWN_AXIS ? &p->own : &p->around[at];
 }
 
@@ -77,10 +79,12 @@ bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, 
     p->entries = 1;
     for (uint32_t i = 0; i < f->factors[factor].axis_count; i++) {
         uint32_t at = p->joint[p->factor_count][i];
-        if (at == TNI_OWN_AXIS ? p->factor_count == 0 : at >= p->around_count) {
-            *axis_at(p, at) = axes[i];
-            p->around_count += at != TNI_OWN_AXIS;
-        } else if (!tni_axis_refine(f, axis_at(p, at), &axes[i])) {
+        bool is_own = at == TNI_OWN_AXIS;
+        tni_axis *joint = is_own ? &p->own : &p->around[at];
+        if (is_own ? p->factor_count == 0 : at >= p->around_count) {
+            *joint = axes[i];
+            p->around_count += !is_own;
+        } else if (!tni_axis_refine(f, joint, &axes[i])) {
             return false;
         }
     }
@@ -91,12 +95,6 @@ bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, 
 }
 
 // ------------------------------------------------------------------------------------------ tables
-
-static const tni_axis *joint_of(const tni_piece *p, uint32_t t, uint32_t axis)
-{
-    uint32_t at = p->joint[t][axis];
-    return at == TNI_OWN_AXIS ? &p->own : &p->around[at];
-}
 
 // Numbers that a factor's table needs in scratch: a pair that was not asked yet, and once more for
 // each axis of which the piece tells more apart than the factor.

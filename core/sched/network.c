@@ -1,3 +1,4 @@
+// network.c: labels of the variables, and what pairs of them and tables of readers cost.
 #include "sched/network.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static uint32_t copy_sets(const tni_network *network, uint32_t node, uint32_t pl
                           uint64_t readers)
 {
     uint64_t others = readers & ~(UINT64_C(1) << place);
-    return network->telling[node] == TNI_BY_LABELS ? 1u << __builtin_popcountll(others) : 1;
+    return network->telling[node] == TNI_TOLD_BY_LABELS ? 1u << __builtin_popcountll(others) : 1;
 }
 
 // What a table tells apart of a node: its places.
@@ -63,13 +64,13 @@ static void choose_telling(tni_network *network, const tni_elimination *how, uin
     bool is_told = readers && __builtin_popcountll(readers) <= 16 &&
                    1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
     if (count <= 1)
-        network->telling[node] = TNI_BY_PAIR;
+        network->telling[node] = TNI_TOLD_BY_PAIR;
     else if (count <= TNI_FEW_READERS && table_entries(network, how, node) <= how->most_told)
-        network->telling[node] = TNI_BY_TABLE;
+        network->telling[node] = TNI_TOLD_BY_TABLE;
     else
-        network->telling[node] = is_told ? TNI_BY_LABELS : TNI_IN_PARTS;
+        network->telling[node] = is_told ? TNI_TOLD_BY_LABELS : TNI_TOLD_IN_PARTS;
     network->part[node] = count <= 1 ? 1 : 1.0 / count;
-    network->is_in_parts |= network->telling[node] == TNI_IN_PARTS;
+    network->is_in_parts |= network->telling[node] == TNI_TOLD_IN_PARTS;
 }
 
 static void add_node_labels(tni_network *network, const tni_elimination *how, uint32_t node,
@@ -167,9 +168,9 @@ static double read_ns(const tni_network *network, uint32_t u, const tni_label *x
                       const tni_label *y)
 {
     const tni_problem *problem = network->index->problem;
-    if ((x->copies >> y->place & 1) || network->telling[u] == TNI_BY_TABLE)
+    if ((x->copies >> y->place & 1) || network->telling[u] == TNI_TOLD_BY_TABLE)
         return 0;
-    if (network->telling[u] == TNI_BY_LABELS)
+    if (network->telling[u] == TNI_TOLD_BY_LABELS)
         return INFINITY;
     return network->part[u] *
            tni_links_cost_ns(problem->links, x->place, y->place, problem->value_bytes[u]);
@@ -186,20 +187,43 @@ static double fusion_ns(const tni_network *network, uint32_t u, const tni_label 
                                                                                       : -1;
 }
 
+// A pair of variables u < v: what holds for all their labels.
+typedef struct pair {
+    const tni_network *network;
+    uint32_t u, v;
+    const tni_label *labels_u, *labels_v;
+    bool is_group, is_read, is_fused;   // v is u's group; v reads u; claims may have both
+} pair;
+
+static pair pair_of(const tni_network *network, uint32_t u, uint32_t v)
+{
+    const tni_problem *problem = network->index->problem;
+    bool is_group = v >= problem->node_count;
+    return (pair){ .network = network,
+                   .u = u,
+                   .v = v,
+                   .labels_u = &network->labels[network->first_label[u]],
+                   .labels_v = &network->labels[network->first_label[v]],
+                   .is_group = is_group,
+                   .is_read = !is_group && reads(problem, v, u),
+                   .is_fused = !is_group && network->is_in_fusion[u] && network->is_in_fusion[v] };
+}
+
+static double pair_ns(const pair *p, const tni_label *x, const tni_label *y)
+{
+    if (p->is_group)
+        return x->place == y->place ? 0 : INFINITY;
+    double ns = p->is_fused ? fusion_ns(p->network, p->u, x, p->v, y) : -1;
+    if (ns >= 0)
+        return ns;
+    return p->is_read ? read_ns(p->network, p->u, x, y) : 0;
+}
+
 double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
                            uint32_t b)
 {
-    const tni_problem *problem = network->index->problem;
-    const tni_label *x = &network->labels[network->first_label[u] + a];
-    const tni_label *y = &network->labels[network->first_label[v] + b];
-    if (v >= problem->node_count)
-        return x->place == y->place ? 0 : INFINITY;
-    if (network->is_in_fusion[u] && network->is_in_fusion[v]) {
-        double ns = fusion_ns(network, u, x, v, y);
-        if (ns >= 0)
-            return ns;
-    }
-    return reads(problem, v, u) ? read_ns(network, u, x, y) : 0;
+    const pair p = pair_of(network, u, v);
+    return pair_ns(&p, &p.labels_u[a], &p.labels_v[b]);
 }
 
 // Label i of those given, of all labels of a variable.
@@ -209,48 +233,30 @@ static const tni_label *nth(const tni_label *all, tni_labels of, uint32_t i)
 }
 
 // Where nothing but the copies tells labels apart.
-static void read_pairs(const tni_network *network, uint32_t u, const tni_label *all_u,
-                       tni_labels of_u, const tni_label *all_v, tni_labels of_v, double *out)
+static void read_pairs(const pair *p, tni_labels of_u, tni_labels of_v, double *out)
 {
-    const tni_links *links = network->index->problem->links;
-    double bytes = (double)network->index->problem->value_bytes[u], part = network->part[u];
+    const tni_problem *problem = p->network->index->problem;
+    double bytes = (double)problem->value_bytes[p->u], part = p->network->part[p->u];
     for (uint32_t a = 0; a < of_u.count; a++) {
-        uint32_t from = nth(all_u, of_u, a)->place;
-        const double *latency_ns = &links->latency_ns[(size_t)from * links->place_count];
-        const double *ns_per_byte = &links->ns_per_byte[(size_t)from * links->place_count];
-        for (uint32_t b = 0; b < of_v.count; b++) {
-            uint32_t to = nth(all_v, of_v, b)->place;
-            *out++ = from == to
-                         ? 0
-                         : part * (latency_ns[to] + bytes * ns_per_byte[to] + links->submit_ns[to]);
-        }
+        uint32_t from = nth(p->labels_u, of_u, a)->place;
+        const tni_links_from row = tni_links_from_place(problem->links, from);
+        for (uint32_t b = 0; b < of_v.count; b++)
+            *out++ = part * tni_links_from_cost_ns(row, nth(p->labels_v, of_v, b)->place, bytes);
     }
 }
 
 void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, tni_labels of_u,
                        tni_labels of_v, double *out)
 {
-    const tni_problem *problem = network->index->problem;
-    const tni_label *all_u = &network->labels[network->first_label[u]];
-    const tni_label *all_v = &network->labels[network->first_label[v]];
-    bool is_group = v >= problem->node_count;
-    bool is_read = !is_group && reads(problem, v, u);
-    bool is_fused = !is_group && network->is_in_fusion[u] && network->is_in_fusion[v];
-    if (is_read && !is_fused &&
-        (network->telling[u] == TNI_BY_PAIR || network->telling[u] == TNI_IN_PARTS)) {
-        read_pairs(network, u, all_u, of_u, all_v, of_v, out);
+    const pair p = pair_of(network, u, v);
+    if (p.is_read && !p.is_fused &&
+        (network->telling[u] == TNI_TOLD_BY_PAIR || network->telling[u] == TNI_TOLD_IN_PARTS)) {
+        read_pairs(&p, of_u, of_v, out);
         return;
     }
     for (uint32_t a = 0; a < of_u.count; a++)
-        for (uint32_t b = 0; b < of_v.count; b++) {
-            const tni_label *x = nth(all_u, of_u, a), *y = nth(all_v, of_v, b);
-            double ns = is_fused ? fusion_ns(network, u, x, v, y) : -1;
-            if (is_group)
-                ns = x->place == y->place ? 0 : INFINITY;
-            else if (ns < 0)
-                ns = is_read ? read_ns(network, u, x, y) : 0;
-            *out++ = ns;
-        }
+        for (uint32_t b = 0; b < of_v.count; b++)
+            *out++ = pair_ns(&p, nth(p.labels_u, of_u, a), nth(p.labels_v, of_v, b));
 }
 
 // Reader by reader: what the copies for those before it cost, and where these are.

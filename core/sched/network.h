@@ -23,7 +23,12 @@ typedef struct tni_label {
     uint32_t place;
 } tni_label;
 
-typedef enum tni_telling { TNI_BY_PAIR, TNI_BY_TABLE, TNI_BY_LABELS, TNI_IN_PARTS } tni_telling;
+typedef enum tni_telling {
+    TNI_TOLD_BY_PAIR,
+    TNI_TOLD_BY_TABLE,
+    TNI_TOLD_BY_LABELS,
+    TNI_TOLD_IN_PARTS
+} tni_telling;
 
 enum {
     TNI_FEW_READERS = 3,

@@ -66,7 +66,7 @@ static uint32_t find_payers_of(tni_limited *l, uint32_t item, uint32_t payer_cou
     return payer_count;
 }
 
-bool tni_find_payers(tni_limited *l)
+bool tni_limited_find_payers(tni_limited *l)
 {
     const tni_problem *problem = l->problem;
     uint32_t items = problem->item_count, places = 0, uses = 0, payer_count = 0;
@@ -102,7 +102,7 @@ bool tni_find_payers(tni_limited *l)
     return true;
 }
 
-void tni_move_parts(tni_limited *l, const uint32_t *chosen, double step)
+void tni_limited_move_parts(tni_limited *l, const uint32_t *chosen, double step)
 {
     const tni_problem *problem = l->problem;
     for (uint32_t p = 0; p < l->first_payer[problem->item_count]; p++)

@@ -2,9 +2,9 @@
 // For any prices, that less the price of all limits is a bound (Lagrange).
 //
 // First one price for all places that are short: equal places would else take everything in turn
-// while their prices rise. Where what is too much and what is not are both known, the next one is
-// where the two lines meet that bound the bound from above. From the best of these on each place
-// has its own, with Polyak's steps.
+// while their prices rise. Once a price that is too low and one that is high enough are known, the
+// next price is where the tangents of both meet (cutting plane). From the best of these on each
+// place has its own, with Polyak's steps.
 #include <math.h>
 #include <string.h>
 
@@ -21,13 +21,6 @@ enum {
 };
 
 static const double part_step = 0.25;
-
-double tni_limited_room(const tni_limited *l, uint32_t place)
-{
-    uint64_t fixed = l->problem->fixed_bytes ? l->problem->fixed_bytes[place] : 0;
-    uint64_t limit = l->problem->limits[place];
-    return limit > fixed ? (double)(limit - fixed) : 0;
-}
 
 static bool is_limited(const tni_limited *l, uint32_t place)
 {
@@ -56,7 +49,8 @@ static void set_prices(tni_limited *l)
             l->group_ns[(size_t)g * problem->place_count + p] = l->price[p] * l->group_bytes[g];
 }
 
-bool tni_solve_at_prices(tni_limited *l, uint32_t *chosen, bool *out_is_found, double *out_bound_ns)
+bool tni_limited_solve_at_prices(tni_limited *l, uint32_t *chosen, bool *out_is_found,
+                                 double *out_bound_ns)
 {
     tni_ordered how = { .claim_ns = l->claim_ns,
                         .group_ns = l->group_ns,
@@ -150,7 +144,7 @@ static double best_ns(const tni_limited *l)
     return l->s->best_above ? 1.1 * l->s->bound_ns : l->s->best_ns;
 }
 
-bool tni_solve_by_prices(tni_limited *l)
+bool tni_limited_solve_by_prices(tni_limited *l)
 {
     uint32_t nodes = l->problem->node_count, rounds = ROUND_NODES / (nodes ? nodes : 1), idle = 0;
     uint32_t *chosen = tni_arena_take_array(l->arena, nodes, sizeof *chosen);
@@ -162,7 +156,7 @@ bool tni_solve_by_prices(tni_limited *l)
         return false;
     for (uint32_t round = 0; round < rounds && !tni_solving_is_done(l->s); round++) {
         double bound_ns;
-        if (!tni_solve_at_prices(l, chosen, &is_found, &bound_ns))
+        if (!tni_limited_solve_at_prices(l, chosen, &is_found, &bound_ns))
             return false;
         bool is_higher = round == 0 || bound_ns > l->s->bound_ns;
         l->s->bound_ns = bound_ns > l->s->bound_ns ? bound_ns : l->s->bound_ns;
@@ -170,8 +164,8 @@ bool tni_solve_by_prices(tni_limited *l)
             return true;
         if (is_higher)
             memcpy(l->best_price, l->price, l->problem->place_count * sizeof *l->price);
-        tni_limited_keep(l, chosen);
-        tni_move_parts(l, chosen, pace * part_step);
+        tni_limited_add_parent(l, chosen);
+        tni_limited_move_parts(l, chosen, pace * part_step);
         if (is_on_ray) {
             is_on_ray = move_on_ray(l, &r, bound_ns, tni_problem_cost_ns(l->s->index, chosen)) &&
                         round < RAY_ROUNDS;

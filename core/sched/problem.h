@@ -1,22 +1,12 @@
 // problem.h: an assignment as plain arrays, without graphs and plugins, and how to solve it.
 //
-//   problem.c     what an assignment costs, needs, and whether its units have an order
-//   greedy.c      node by node, as the design defines greedy
-//   eliminate.c   exact where few values cross: eliminates one node after another; with a bound
-//   network.c     the labels and pairs that it works on; factors.c, queue.c, minimise.c: its parts
-//   cut.c         for two places at a time: a minimum cut
-//   limits.c      within limits of memory: prices on bytes, crossings, runs of nodes (limits.h)
-//   changes.c     an assignment that is changed claim by claim
-//   improve.c     small changes as long as they help; all assignments of few nodes
-//   solve.c       the best of these
-//
 // Every node is covered by one claim that is chosen. A node makes at most one value; it goes once
 // to each other place where a claim chosen reads it.
 #ifndef TNI_SCHED_PROBLEM_H
 #define TNI_SCHED_PROBLEM_H
 
 #include "base/arena.h"
-#include "sched/cost.h"
+#include "sched/links.h"
 
 enum { TNI_MAX_PLACES = 64 };   // places are bits of a uint64_t
 

@@ -1,17 +1,5 @@
 // sched.h: who runs what: from a graph and a list of devices to segments in the order they run.
 //
-//   slice.c      a part of a graph in the words of the plugin contract
-//   ask.c        what each device would take: claims, and reasons for refusals
-//   narrow.c     where bytes that stay on one place may be, by the answers to one graph
-//   decompose.c  which composite nodes are decomposed, because of what was refused
-//   cost.c       what a copy between two devices costs
-//   placement.c  what an application asks of it, as rules for nodes
-//   rules.c      where each node may be, by these and by what it touches
-//   keep.c       the constants that a claim keeps on its place
-//   assign.c     which claim gets each node: a problem for the solver of problem.h
-//   partition.c  the order of the units, cut into segments; what must be copied between devices
-//   reasons.c    why a schedule is as it is, when somebody asks
-//
 // A place is an index into the list of devices; a unit is a claim that was chosen; step t is the
 // t-th unit in the order.
 #ifndef TNI_SCHED_H
@@ -22,6 +10,7 @@
 #include "graph/decompose.h"
 #include "graph/graph.h"
 #include "plugin/host.h"
+#include "sched/cost.h"
 #include "sched/problem.h"
 
 // ------------------------------------------------------------------------------------------ slices

@@ -77,19 +77,19 @@ static void take(moving *m, const uint32_t *base, const window *w, window *best)
     }
 }
 
-// The assignments that runs are taken from: all that are kept where nodes are few, else those with
+// The assignments that runs are taken from: all parents where nodes are few, else those with
 // everything on one place.
 static window find(moving *m, const uint32_t *base)
 {
     const tni_limited *l = m->l;
     uint64_t nodes = l->problem->node_count;
-    bool are_few = nodes * nodes * l->kept_count <= MOST_CHANGES / 4;
+    bool are_few = nodes * nodes * l->parent_count <= MOST_CHANGES / 4;
     uint32_t first = are_few ? 0 : l->first_on_place;
-    uint32_t end = are_few ? l->kept_count : first + l->on_place_count;
+    uint32_t end = are_few ? l->parent_count : first + l->on_place_count;
     tni_changes_set(&m->l->changes, base);
     window best = { .ns = priced_ns(m) };
     for (uint32_t k = first; k < end; k++) {
-        const uint32_t *from = l->kept[k];
+        const uint32_t *from = l->parents[k];
         for (uint32_t n = 0; n < l->problem->node_count && m->change_count < MOST_CHANGES; n++)
             if (from[n] != base[n] && l->problem->claims[from[n]].nodes[0] == n)
                 take(m, base, &(window){ from, n, l->problem->node_count, 0 }, &best);
@@ -97,7 +97,7 @@ static window find(moving *m, const uint32_t *base)
     return best;
 }
 
-bool tni_move_windows(tni_limited *l)
+bool tni_limited_move_windows(tni_limited *l)
 {
     size_t bytes = l->problem->node_count * sizeof *l->s->best;
     uint32_t *base = tni_arena_take_array(l->arena, l->problem->node_count, sizeof *base), cycles;

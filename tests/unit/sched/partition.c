@@ -74,7 +74,7 @@ static void a_value_is_copied_once_to_each_device(void **state)
     assert_int_equal(rig_transfers(&r, v, 1), 1);
     assert_int_equal(rig_transfers(&r, x, 0), 0);   // an input is fed, not copied
     assert_int_equal(r.schedule.transfer_count, 2 + 9);
-    double want = 11 * 1000 + 11 * tni_transfer_cost_ns(48);
+    double want = 11 * 1000 + 11 * rig_copy_ns(&r, 48);
     assert_true(r.schedule.cost_ns > want - 1 && r.schedule.cost_ns < want + 1);
 }
 

@@ -281,7 +281,7 @@ void random_problem_make(random_problem *r, const random_options *options, uint6
         links.ns_per_byte[i] = next_random(seed) % 100 / 400.0;
     }
     for (uint32_t p = 0; p < options->places && options->has_uneven_links; p++)
-        links.submit_ns[p] = next_random(seed) % 2 ? next_random(seed) % 10000 : 0;
+        links.measured_submit_ns[p] = next_random(seed) % 2 ? next_random(seed) % 10000 : 0;
     tni_links *kept = take(&m, 1, sizeof *kept);
     *kept = links;
     r->problem.links = kept;

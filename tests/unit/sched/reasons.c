@@ -62,7 +62,7 @@ static double total_ns(const uint32_t *places)
                 reads[places[m]] |= r.graph->nodes[m].inputs[i] == out;
         for (uint32_t p = 0; p < DEVICES; p++)
             if (reads[p] && p != places[n])
-                sum += tni_transfer_cost_ns(48);
+                sum += rig_copy_ns(&r, 48);
     }
     return sum;
 }
@@ -139,7 +139,7 @@ static void a_unit_of_several_nodes_moves_to_the_same_or_to_single_claims(void *
     tni_offers offers;
     assert_true(tni_offers_make(&r.schedule, &r.arena, &offers));
     assert_int_equal(r.schedule.units[0]->node_count, 2);
-    const double copy = tni_transfer_cost_ns(48);
+    const double copy = rig_copy_ns(&r, 48);
     tni_move same = tni_move_of(&offers, 0, 1), single = tni_move_of(&offers, 0, 2);
     assert_true(is_near(same.there_ns, 60) && is_near(same.more_ns, 50 + copy));
     assert_true(is_near(single.there_ns, 10000) && is_near(single.more_ns, 9990 + copy));

@@ -196,6 +196,13 @@ const char *rig_segments(const rig *r)
     return text;
 }
 
+double rig_copy_ns(rig *r, uint64_t bytes)
+{
+    tni_links links;
+    assert_true(tni_links_default(2, &r->arena, &links));
+    return tni_links_cost_ns(&links, 0, 1, bytes);
+}
+
 uint32_t rig_transfers(const rig *r, tn_value value, uint32_t to)
 {
     uint32_t count = 0;

@@ -44,6 +44,8 @@ uint32_t rig_storage(const rig *r, tn_value value);
 
 // The places of the segments in their order, "010".
 const char *rig_segments(const rig *r);
+// What a copy costs over a link that nobody knows.
+double rig_copy_ns(rig *r, uint64_t bytes);
 // Transfers of a storage to a place.
 uint32_t rig_transfers(const rig *r, tn_value value, uint32_t to);
 

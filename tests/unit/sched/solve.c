@@ -570,7 +570,7 @@ static void a_copy_is_paid_once_for_all_its_readers(void **state)
     by_hand h;
     begin_by_hand(&h, 3);
     uint32_t x = add_by_hand(&h, (double[]){ 0, 0, 10 }, 0, (uint32_t[]){ TNP_NONE });
-    double copy = tni_transfer_cost_ns(h.value_bytes[x]);
+    double copy = tni_links_cost_ns(&h.links, 2, 0, h.value_bytes[x]);
     for (int i = 0; i < 8; i++)   // each saves a third of a copy
         add_by_hand(&h, (double[]){ 100, 0, 100 + copy / 3 }, 0, (uint32_t[]){ x, TNP_NONE });
     tni_solution s = solve_by_hand(&h);
