@@ -20,8 +20,9 @@ static bool is_same(const tni_works *a, const tni_works *b)
         if (a->list[i].queue != b->list[i].queue || a->list[i].segment != b->list[i].segment ||
             a->list[i].first_transfer != b->list[i].first_transfer)
             return false;
-    for (uint32_t w = 0; w < a->wait_count; w++)
-        if (a->waits[w].step != b->waits[w].step || a->waits[w].waits_for != b->waits[w].waits_for)
+    for (uint32_t i = 0; i < a->wait_count; i++)
+        if (a->waits[i].waiter != b->waits[i].waiter ||
+            a->waits[i].waits_for != b->waits[i].waits_for)
             return false;
     return true;
 }
@@ -55,15 +56,15 @@ static double estimate_ns(const tn_session *session, const tni_compiled *compile
     double latest = 0;
     for (uint32_t q = 0; q < session->lane_count * TNI_QUEUES; q++)
         queue_ends[q] = 0;
-    for (uint32_t s = 0; s < works->count; s++) {
-        const tni_work *work = &works->list[s];
+    for (uint32_t w = 0; w < works->count; w++) {
+        const tni_work *work = &works->list[w];
         double begin = queue_ends[work->queue];
-        for (uint32_t w = work->first_wait; w < work->first_wait + work->wait_count; w++) {
-            double end = work_ends[works->waits[w].waits_for];
+        for (uint32_t i = work->first_wait; i < work->first_wait + work->wait_count; i++) {
+            double end = work_ends[works->waits[i].waits_for];
             begin = end > begin ? end : begin;
         }
-        work_ends[s] = queue_ends[work->queue] = begin + cost_of(compiled, work);
-        latest = work_ends[s] > latest ? work_ends[s] : latest;
+        work_ends[w] = queue_ends[work->queue] = begin + cost_of(compiled, work);
+        latest = work_ends[w] > latest ? work_ends[w] : latest;
     }
     return latest;
 }

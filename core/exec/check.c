@@ -66,10 +66,10 @@ static bool take_tables(check *c, tni_arena *scratch)
 
 // ------------------------------------------------------------------------------------------- steps
 
-static uint32_t last_of(const check *c, uint32_t step)
+static uint32_t last_of(const check *c, uint32_t work)
 {
-    bool is_last = step + 1 == c->compiled->way.works.count;
-    return (is_last ? c->step_count : c->first_of[step + 1]) - 1;
+    bool is_last = work + 1 == c->compiled->way.works.count;
+    return (is_last ? c->step_count : c->first_of[work + 1]) - 1;
 }
 
 // Numbers units and copies by the works of the run, and finds what has ended when each begins.
@@ -79,11 +79,11 @@ static tn_status find_steps(check *c, tni_arena *scratch, tn_error *err)
     tni_plan_wait *waits = tni_arena_take_array(scratch, run->wait_count, sizeof *waits);
     if (!waits)
         return tni_fail_memory(err, "checking a memory plan", run->wait_count * sizeof *waits);
-    for (uint32_t s = 0; s < run->count; s++) {
-        const tni_work *work = &run->list[s];
+    for (uint32_t w = 0; w < run->count; w++) {
+        const tni_work *work = &run->list[w];
         const tni_segment *segment = &c->schedule->segments[work->segment];
         bool is_program = work->kind == TNI_WORK_PROGRAM;
-        c->first_of[s] = c->step_count;
+        c->first_of[w] = c->step_count;
         for (uint32_t k = 0; k < (is_program ? segment->unit_count : 1); k++) {
             c->queue_of[c->step_count] = work->queue;
             if (is_program) {
@@ -93,9 +93,9 @@ static tn_status find_steps(check *c, tni_arena *scratch, tn_error *err)
             c->step_count++;
         }
     }
-    for (uint32_t w = 0; w < run->wait_count; w++)
-        waits[w] = (tni_plan_wait){ c->first_of[run->waits[w].step],
-                                    last_of(c, run->waits[w].waits_for) };
+    for (uint32_t i = 0; i < run->wait_count; i++)
+        waits[i] = (tni_plan_wait){ c->first_of[run->waits[i].waiter],
+                                    last_of(c, run->waits[i].waits_for) };
     return tni_plan_order_done(c->step_count, c->queue_count, c->queue_of, waits, run->wait_count,
                                scratch, &c->done, err);
 }

@@ -141,7 +141,7 @@ static void make_copy(const making *m, const tni_work *work, uint32_t at, tnp_co
     const tni_works *works = &m->compiled->way.works;
     uint32_t storage = m->compiled->schedule.transfers[works->transfers[at]].storage;
     bool is_in = work->kind == TNI_WORK_IN;
-    bool is_direct = tni_links_flags(&m->session->links, work->from, work->to) & TNP_LINK_COPY;
+    bool is_direct = tni_route_is_direct(m->session, work->from, work->to);
     void *staging = m->staging + works->staging_offsets[at], *from_host = staging;
     copy->bytes = bytes_of(m->compiled, at);
     copy->to_host = staging;

@@ -3,8 +3,8 @@
 //   segments.c       segments and copies in numbers, and the reason of each boundary in words
 //   explain.c        the whole plan in words
 //   explain_name.c   what has one name, in words
-#ifndef TNI_EXPLAIN_H
-#define TNI_EXPLAIN_H
+#ifndef TNI_EXEC_EXPLAIN_H
+#define TNI_EXEC_EXPLAIN_H
 
 #include <tenon/schedule.h>
 

@@ -55,10 +55,10 @@ static void tell(tn_session *session, uint32_t kind, const tni_candidate *candid
 {
     char text[TEXT_BYTES];
     bool is_out = kind == TN_EVENT_LEFT_OUT;
-    bool is_ordered = is_out && tni_placement_orders(&session->asked, candidate->device);
+    bool is_demanded = is_out && tni_placement_demands(&session->asked, candidate->device);
     tni_format_text(text, sizeof text, "%s; %s is %s%s", why->text, candidate->device->name,
                     is_out ? "left out" : "tried again",
-                    is_ordered ? ", and what was ordered to be there goes elsewhere" : "");
+                    is_demanded ? ", and what was ordered to be there goes elsewhere" : "");
     tni_events_add(session, kind, candidate->device, why->status, 0, text);
 }
 
@@ -153,7 +153,7 @@ tn_status tni_session_make(tn_session *session, tn_error *err)
             lowered = culprit;
             tell_lowered(session, culprit, &last);
         } else if (culprit && may_go_on(session, status) && count_used(session) > 1 &&
-                   !tni_placement_orders(&session->asked, culprit->device)) {
+                   !tni_placement_demands(&session->asked, culprit->device)) {
             leave_out(session, culprit, TNI_LEFT_OUT_FOR_NOW, culprit == lowered ? &first : &last);
             has_left_out = true;
             lowered = NULL;

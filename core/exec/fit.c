@@ -14,7 +14,7 @@
 // Graphs of one session share weights and states. While memory is short the first graph leads: the
 // others want a weight where it has it.
 #include "base/error.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
 enum {
     MOST_ROUNDS = 8,
@@ -133,7 +133,7 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
     if (status == TN_OK)
         tni_fit_mark_moved(session);
     if (status == TN_E_DEVICE_MEMORY && start_again(session, NULL) == TN_OK)
-        tni_fit_tell_orders(session, err);
+        tni_fit_tell_demands(session, err);
     if (status == TN_E_DEVICE_MEMORY && session->fit.short_place != TNP_NONE)
         return tni_lane_blame(&session->lanes[session->fit.short_place], status);
     return status;

@@ -1,9 +1,9 @@
-// fit.h: a placement that fits what is free, for the files of this folder only.
+// fit.h: a placement that fits what is free.
 //
 //   fit.c          tries placements until one fits
 //   fit_layers.c   whole layers: as many as are asked for, or the most that fit
 //   fit_memory.c   what there is of memory, and what is taken of it
-//   fit_orders.c   when nothing fits: what was ordered
+//   fit_demands.c  when nothing fits: what is demanded
 //   fit_rules.c    what is asked of the nodes of a graph
 //   fit_words.c    what it came to, in words and as reasons
 #ifndef TNI_EXEC_FIT_H
@@ -14,21 +14,21 @@
 #include "sched/placement.h"
 #include "sched/sched.h"
 
-struct tni_compiled;
+typedef struct tni_compiled tni_compiled;
 
-// Ways of placing what is free and does not fit without limits.
-typedef enum tni_fit_way {
+// Strategies of placing what is free and does not fit without limits.
+typedef enum tni_fit_strategy {
     TNI_FIT_NODES,       // each node by the solver, within limits
     TNI_FIT_OFFLOADED,   // the last layers on the devices that are no CPUs, node by node there
     TNI_FIT_CUT,         // these in whole neighbours on each device, cut by free memory
-    TNI_FIT_WAYS
-} tni_fit_way;
+    TNI_FIT_STRATEGIES
+} tni_fit_strategy;
 
 typedef struct tni_fit_try {
-    tn_status status;   // TN_E_UNSUPPORTED: there is no such way here
+    tn_status status;   // TN_E_UNSUPPORTED: there is no such thing to try here
     uint32_t offloaded;
     double *costs_ns;   // by graph
-    double times;       // as long as with the way that was chosen
+    double times;       // as long as with the strategy that was chosen
 } tni_fit_try;
 
 // What memory there is, and what the graphs scheduled so far take of it. Arrays by lane.
@@ -44,9 +44,9 @@ typedef struct tni_fit {
     bool is_short;           // without limits it did not fit: they hold
     uint32_t short_place;    // that was short of memory last; TNP_NONE
     uint32_t asked_layers;   // of the placement; its layers tell how many it became
-    bool has_tried;          // several ways, of which the cheapest was taken
-    tni_fit_way way;
-    tni_fit_try tries[TNI_FIT_WAYS];
+    bool has_tried;          // several strategies, of which the cheapest was taken
+    tni_fit_strategy strategy;
+    tni_fit_try tries[TNI_FIT_STRATEGIES];
 } tni_fit;
 
 // Schedules and lays out all graphs that the session is created with, so that what is needed is
@@ -54,55 +54,18 @@ typedef struct tni_fit {
 // layers.
 tn_status tni_session_fit(tn_session *session, tn_error *err);
 // Rules of a graph by the placement, and which of its constants are mapped where; once.
-tn_status tni_fit_begin_graph(tn_session *session, struct tni_compiled *compiled, tn_error *err);
+tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
 // While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
-tn_status tni_fit_follow_weights(tn_session *session, struct tni_compiled *compiled, tn_error *err);
+tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
 // What the schedule of a graph keeps is from now on kept.
-tn_status tni_fit_note_kept(tn_session *session, const struct tni_compiled *compiled,
-                            tn_error *err);
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
 // Bytes of the states on a lane, each as large as the device makes it. without: by state, those
 // that do not count; NULL = all do. UINT64_MAX: more than a number holds.
 uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);
 // What weights and these states leave of what is free on a lane; UINT64_MAX = not known.
 uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
 // Of all graphs but one: some were dropped since.
-tn_status tni_fit_count_again(tn_session *session, const struct tni_compiled *without,
-                              tn_error *err);
+tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);
-
-// ------------------------------------------------------------------------------- among these files
-
-// The tables, and what is free now.
-tn_status tni_fit_begin(tn_session *session, tn_error *err);
-// The arena of a lane, as large as the device makes it.
-uint64_t tni_fit_arena_bytes(const tn_session *session, uint32_t place);
-// Before anything is allocated: what is needed against what is free, so that a machine which
-// promises more than it has does not find out later. Errors: TN_E_DEVICE_MEMORY with the numbers of
-// the first lane that lacks some.
-tn_status tni_fit_check_memory(tn_session *session, tn_error *err);
-// After an error of memory, when all that was tried is taken back: says what was ordered of the
-// device that is short, or of another that cannot hold what it was ordered to, and adds it to *err.
-void tni_fit_tell_orders(tn_session *session, tn_error *err);
-// A pin that no graph has is most likely a slip: a line in the log.
-tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err);
-
-// Without limits, then within them. err: of the first round, which knows what everything together
-// needs, unless it was another failure.
-tn_status tni_fit_in_rounds(tn_session *session, tn_error *err);
-// As the placement says, or the most layers below that which fit.
-tn_status tni_fit_layers(tn_session *session, tn_error *err);
-// Beside what the rounds found, or did not (`rounds`): whole layers, as a placement would ask for
-// them; the cheapest by the cost model stays.
-tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error *err);
-
-// How many layers run on each place, as the first graph has them: where most nodes of a layer are.
-// Answers how many others are divided.
-uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts);
-uint32_t tni_fit_count_offloaded(const tn_session *session);   // those that are not on CPUs
-
-// Where the nodes are before anything had to give way, of the first placement that is tried; and
-// then: what is elsewhere is there because of memory.
-tn_status tni_fit_note_wanted(tn_session *session, tn_error *err);
-void tni_fit_mark_moved(tn_session *session);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
 static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *err)
 {
@@ -122,7 +122,7 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err)
 
 static const struct {
     uint32_t split_mode, layer_rule;
-} ways[TNI_FIT_WAYS] = {
+} strategies[TNI_FIT_STRATEGIES] = {
     [TNI_FIT_NODES] = { TN_SPLIT_FREE, TN_LAYERS_AUTO },
     [TNI_FIT_OFFLOADED] = { TN_SPLIT_FREE, TN_LAYERS_ALL },
     [TNI_FIT_CUT] = { TN_SPLIT_LAYER, TN_LAYERS_ALL },
@@ -150,29 +150,29 @@ static tn_status note_costs(tn_session *session, tni_fit_try *to, tn_error *err)
 }
 
 // What later graphs are placed by, too.
-static void take_way(tn_session *session, tni_fit_way way)
+static void take_strategy(tn_session *session, tni_fit_strategy strategy)
 {
-    session->placement.split_mode = ways[way].split_mode;
-    session->placement.layer_rule = ways[way].layer_rule;
-    session->fit.asked_layers = way == TNI_FIT_NODES ? 0 : session->layers.count;
-    session->fit.way = way;
+    session->placement.split_mode = strategies[strategy].split_mode;
+    session->placement.layer_rule = strategies[strategy].layer_rule;
+    session->fit.asked_layers = strategy == TNI_FIT_NODES ? 0 : session->layers.count;
+    session->fit.strategy = strategy;
 }
 
-static tn_status try_way(tn_session *session, tni_fit_way way, tn_error *err)
+static tn_status try_strategy(tn_session *session, tni_fit_strategy strategy, tn_error *err)
 {
-    take_way(session, way);
+    take_strategy(session, strategy);
     tn_status status = TN_E_DEVICE_MEMORY;
-    if (way == TNI_FIT_CUT)   // all of them: the rounds have not tried that
+    if (strategy == TNI_FIT_CUT)   // all of them: the rounds have not tried that
         status = try_layers(session, session->layers.count, err);
     return status == TN_E_DEVICE_MEMORY ? fit_fewer(session, err) : status;
 }
 
 // Makes it again as it was tried.
-static tn_status do_again(tn_session *session, tni_fit_way way, tn_error *err)
+static tn_status do_again(tn_session *session, tni_fit_strategy strategy, tn_error *err)
 {
-    take_way(session, way);
-    if (way != TNI_FIT_NODES)
-        return try_layers(session, session->fit.tries[way].offloaded, err);
+    take_strategy(session, strategy);
+    if (strategy != TNI_FIT_NODES)
+        return try_layers(session, session->fit.tries[strategy].offloaded, err);
     session->layers.count = session->layers.offloaded = 0;
     return tni_fit_in_rounds(session, err);
 }
@@ -191,7 +191,7 @@ static void count_devices(const tn_session *session, uint32_t *cpus, uint32_t *o
 tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    tni_fit_way best = TNI_FIT_NODES, last = TNI_FIT_NODES;
+    tni_fit_strategy best = TNI_FIT_NODES, last = TNI_FIT_NODES;
     uint32_t cpus, others;
     tn_status status = find_layers(session, err);
     fit->tries[TNI_FIT_NODES].status = rounds;
@@ -201,14 +201,14 @@ tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error 
     if (status != TN_OK || session->layers.count == 0 || !cpus || !others)
         return status == TN_OK ? rounds : status;
     fit->has_tried = true;
-    for (tni_fit_way way = TNI_FIT_OFFLOADED; way < TNI_FIT_WAYS; way++) {
-        tni_fit_try *now = &fit->tries[way];
+    for (tni_fit_strategy strategy = TNI_FIT_OFFLOADED; strategy < TNI_FIT_STRATEGIES; strategy++) {
+        tni_fit_try *now = &fit->tries[strategy];
         tn_error why;
         now->status = TN_E_UNSUPPORTED;   // with one device there is nothing to cut
-        if (way == TNI_FIT_CUT && others == 1)
+        if (strategy == TNI_FIT_CUT && others == 1)
             continue;
-        last = way;
-        now->status = try_way(session, way, &why);
+        last = strategy;
+        now->status = try_strategy(session, strategy, &why);
         if (now->status == TN_E_HOST_MEMORY)
             return tn_error_set(err, now->status, why.text);
         if (now->status == TN_OK)
@@ -218,14 +218,14 @@ tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error 
         if (now->status == TN_OK &&
             (fit->tries[best].status != TN_OK ||
              compare(now->costs_ns, fit->tries[best].costs_ns, session->graph_count) < 1))
-            best = way;
+            best = strategy;
     }
-    for (tni_fit_way way = TNI_FIT_NODES; way < TNI_FIT_WAYS; way++)
-        if (fit->tries[way].status == TN_OK)
-            fit->tries[way].times = compare(fit->tries[way].costs_ns, fit->tries[best].costs_ns,
-                                            session->graph_count);
+    for (tni_fit_strategy strategy = TNI_FIT_NODES; strategy < TNI_FIT_STRATEGIES; strategy++)
+        if (fit->tries[strategy].status == TN_OK)
+            fit->tries[strategy].times = compare(fit->tries[strategy].costs_ns,
+                                                 fit->tries[best].costs_ns, session->graph_count);
     if (fit->tries[best].status != TN_OK) {
-        take_way(session, TNI_FIT_NODES);
+        take_strategy(session, TNI_FIT_NODES);
         session->layers.count = session->layers.offloaded = 0;
         return rounds;
     }

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/integer.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
 static tn_status take_tables(tn_session *session, tn_error *err)
 {

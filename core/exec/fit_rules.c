@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
 // As tni_lane_import looks at it, without a buffer of it.
 static void find_mapped(const tn_session *session, uint32_t place, const tn_graph *graph,
@@ -45,7 +45,6 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
                                session->lane_count, graph, compiled->rules, NULL, err);
 }
 
-// A pin that no graph has is most likely a slip.
 tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err)
 {
     const tni_placement *p = &session->placement;

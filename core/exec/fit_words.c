@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/sink.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
 tn_status tni_fit_note_wanted(tn_session *session, tn_error *err)
 {
@@ -37,22 +37,22 @@ void tni_fit_mark_moved(tn_session *session)
 // What was chosen where nobody said, and what it was chosen over.
 static void say_ways(const tni_fit *fit, const tn_sink *sink)
 {
-    static const char *const names[TNI_FIT_WAYS] = {
+    static const char *const names[TNI_FIT_STRATEGIES] = {
         [TNI_FIT_NODES] = "each node where it costs least",
         [TNI_FIT_OFFLOADED] = "whole layers off the CPU",
         [TNI_FIT_CUT] = "layers cut by free memory",
     };
     if (!fit->has_tried)
         return;
-    tni_say(sink, "placement: chosen by cost: %s", names[fit->way]);
-    for (tni_fit_way way = TNI_FIT_NODES; way < TNI_FIT_WAYS; way++) {
-        const tni_fit_try *other = &fit->tries[way];
-        if (way == fit->way || other->status == TN_E_UNSUPPORTED)
+    tni_say(sink, "placement: chosen by cost: %s", names[fit->strategy]);
+    for (tni_fit_strategy strategy = TNI_FIT_NODES; strategy < TNI_FIT_STRATEGIES; strategy++) {
+        const tni_fit_try *other = &fit->tries[strategy];
+        if (strategy == fit->strategy || other->status == TN_E_UNSUPPORTED)
             continue;
         if (other->status == TN_OK)
-            tni_say(sink, "; %s: %.3f times as long", names[way], other->times);
+            tni_say(sink, "; %s: %.3f times as long", names[strategy], other->times);
         else
-            tni_say(sink, "; %s: does not fit", names[way]);
+            tni_say(sink, "; %s: does not fit", names[strategy]);
     }
     tni_say(sink, "\n");
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "exec/session.h"
+
 typedef struct finding {
     const tni_schedule *schedule;
     tni_groups *groups;
@@ -30,7 +32,7 @@ static bool take_tables(finding *f, tni_arena *kept, tni_arena *scratch)
            groups->first_made && groups->is_transferred && groups->transfers;
 }
 
-// The transfer joins the group of one before it that goes the same way.
+// The transfer joins the group of one before it that goes the same route.
 static void add_to_group(finding *f, uint32_t first_group, uint32_t index)
 {
     const tni_transfer *transfer = &f->schedule->transfers[index];
@@ -107,20 +109,21 @@ bool tni_groups_find(const tni_schedule *schedule, tni_arena *kept, tni_arena *s
     return true;
 }
 
-// ------------------------------------------------------------------------------------------- ways
+// ------------------------------------------------------------------------------------------ routes
 
-bool tni_group_goes_directly(const tn_session *session, const tni_group *group)
+bool tni_route_is_direct(const tn_session *session, uint32_t from, uint32_t to)
 {
-    return tni_links_flags(&session->links, group->from, group->to) & TNP_LINK_COPY;
+    return tni_links_flags(&session->links, from, to) & TNP_LINK_COPY;
 }
 
 bool tni_group_goes_out(const tn_session *session, const tni_group *group)
 {
-    return tni_group_goes_directly(session, group) || !session->lanes[group->from].is_host;
+    return tni_route_is_direct(session, group->from, group->to) ||
+           !session->lanes[group->from].is_host;
 }
 
 bool tni_group_goes_in(const tn_session *session, const tni_group *group)
 {
-    return !tni_group_goes_directly(session, group) &&
+    return !tni_route_is_direct(session, group->from, group->to) &&
            (!session->lanes[group->to].is_host || session->lanes[group->from].is_host);
 }

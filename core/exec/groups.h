@@ -1,8 +1,10 @@
-// groups.h: which transfers are brought together, and by which way.
+// groups.h: which transfers are brought together, and by which route.
 #ifndef TNI_EXEC_GROUPS_H
 #define TNI_EXEC_GROUPS_H
 
-#include "exec/session.h"
+#include <tenon/session.h>
+
+#include "sched/sched.h"
 
 // Transfers that one copy brings: from one segment, to one segment.
 typedef struct tni_group {
@@ -26,9 +28,10 @@ typedef struct tni_groups {
 bool tni_groups_find(const tni_schedule *schedule, tni_arena *kept, tni_arena *scratch,
                      tni_groups *out);
 
-// Whether the device copies from arena to arena; else by way of the host, where one of the two
-// arenas may be the host's own memory already.
-bool tni_group_goes_directly(const tn_session *session, const tni_group *group);
+// Whether a device copies from arena to arena between two places; else bytes go by the host, where
+// one of the two arenas may be the host's own memory already.
+bool tni_route_is_direct(const tn_session *session, uint32_t from, uint32_t to);
+// Whether a group is copied out of its first place, and into its second, by works of their own.
 bool tni_group_goes_out(const tn_session *session, const tni_group *group);
 bool tni_group_goes_in(const tn_session *session, const tni_group *group);
 

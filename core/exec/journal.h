@@ -6,7 +6,6 @@
 
 typedef struct tni_compiled tni_compiled;
 
-// What the runs were fed since the states were set, so that they can be repeated (journal.c).
 typedef struct tni_journal {
     unsigned char *bytes;   // entries, one behind the other; NULL: none is kept
     uint64_t capacity, used;

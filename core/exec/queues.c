@@ -29,8 +29,8 @@ static void count_inputs(const tni_compiled *compiled, const tni_lane *lane,
 static bool count_works(const tni_compiled *compiled, uint32_t queue, tnp_queue_options *most)
 {
     uint32_t works = 0;
-    for (uint32_t s = 0; s < compiled->way.works.count; s++) {
-        const tni_work *work = &compiled->way.works.list[s];
+    for (uint32_t w = 0; w < compiled->way.works.count; w++) {
+        const tni_work *work = &compiled->way.works.list[w];
         if (work->queue != queue)
             continue;
         works += work->kind == TNI_WORK_PROGRAM ? 2 : 1;   // perhaps copies before the program

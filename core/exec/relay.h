@@ -8,7 +8,7 @@
 
 #include "plugin/host.h"
 
-// Tells a lane that a queue has come to where a step ends.
+// Tells a lane that a queue has come to where a work ends.
 typedef struct tni_relay {
     tnp_notice notice;
     struct tn_session *session;

@@ -7,8 +7,8 @@
 //   entry, name                   for each state, in the order of their bytes
 //   bytes of the states
 //   SHA-256                       32 bytes, of all before it
-#ifndef TNI_SNAPSHOT_H
-#define TNI_SNAPSHOT_H
+#ifndef TNI_EXEC_SNAPSHOT_H
+#define TNI_EXEC_SNAPSHOT_H
 
 #include "exec/session.h"
 

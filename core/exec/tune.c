@@ -157,10 +157,10 @@ static tn_status measure_links(tuning *t, uint32_t d, tn_error *err)
 
 // -------------------------------------------------------------------------------------------- all
 
-// Whether there is anything to keep: what a submit takes is in no cost.
+// Whether there is anything to keep.
 static bool is_worth_keeping(const tni_measured *m)
 {
-    return m->claim_ppm || m->up.bytes_per_s || m->down.bytes_per_s;
+    return m->claim_ppm || m->submit_ns || m->up.bytes_per_s || m->down.bytes_per_s;
 }
 
 static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)

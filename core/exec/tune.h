@@ -2,8 +2,8 @@
 //
 //   tune.c         which devices, what is made of the figures, who is told
 //   tune_bench.c   one device: a small program, spans, copies
-#ifndef TNI_TUNE_H
-#define TNI_TUNE_H
+#ifndef TNI_EXEC_TUNE_H
+#define TNI_EXEC_TUNE_H
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
 #ifndef TNI_EXEC_WAITS_H
 #define TNI_EXEC_WAITS_H
 
-#include "exec/session.h"
+#include "exec/works.h"
 
 typedef struct tni_touch tni_touch;
 

@@ -12,6 +12,7 @@
 // needs none either: the plan of a lane is made by this order (order.c).
 #include "base/error.h"
 #include "exec/groups.h"
+#include "exec/session.h"
 #include "exec/waits.h"
 
 typedef struct making {
@@ -164,7 +165,7 @@ static bool add_relays(making *m, tni_arena *scratch)
     if (!is_told)
         return false;
     for (uint32_t w = 0; w < works->wait_count; w++) {
-        uint32_t place = works->list[works->waits[w].step].queue / TNI_QUEUES;
+        uint32_t place = works->list[works->waits[w].waiter].queue / TNI_QUEUES;
         uint32_t source = works->waits[w].waits_for;
         if (m->session->lanes[place].is_inline ||
             tni_works_can_wait(m->session, place, works->list[source].queue))

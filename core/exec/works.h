@@ -2,10 +2,10 @@
 // for what.
 //
 //   works.c     the works, in an order in which they can run
-//   groups.c    which transfers are brought together, and by which way
+//   groups.c    which transfers are brought together, and by which route
 //   waits.c     what a work has to wait for
 //   copies.c    what the copies bring, and by which bytes of the host
-//   arrange.c   all of it, and where values lie, in two ways: the better one is kept
+//   submit.c    goes through the works
 #ifndef TNI_EXEC_WORKS_H
 #define TNI_EXEC_WORKS_H
 
@@ -39,7 +39,8 @@ typedef struct tni_work {
 typedef struct tni_works {
     uint32_t count, wait_count, relay_count;
     tni_work *list;
-    tni_plan_wait *waits;   // by work, ascending: those that no queue and no other wait implies
+    tni_plan_wait *
+        waits;   // of works, by the one that waits, ascending: those that no queue and no other wait implies
     tni_relay *relays;
     uint32_t most_waits;   // of a work
     tnp_point *points;     // room for them

@@ -13,11 +13,11 @@ static uint32_t *sort_waits(uint32_t step_count, const tni_plan_wait *waits, uin
     if (!begin)
         return NULL;
     for (uint32_t w = 0; w < wait_count; w++)
-        begin[waits[w].step + 2]++;
+        begin[waits[w].waiter + 2]++;
     for (uint32_t s = 0; s < step_count; s++)
         begin[s + 2] += begin[s + 1];
     for (uint32_t w = 0; w < wait_count; w++)
-        sorted[begin[waits[w].step + 1]++] = waits[w].waits_for;
+        sorted[begin[waits[w].waiter + 1]++] = waits[w].waits_for;
     return begin;
 }
 
@@ -29,13 +29,13 @@ static tn_status check(uint32_t step_count, uint32_t track_count, const uint32_t
             return tni_fail(err, TN_E_ARG, "plan: step %u is on track %u of %u", s, track[s],
                             track_count);
     for (uint32_t w = 0; w < wait_count; w++) {
-        if (waits[w].step >= step_count)
-            return tni_fail(err, TN_E_ARG, "plan: step %u waits, of %u steps", waits[w].step,
+        if (waits[w].waiter >= step_count)
+            return tni_fail(err, TN_E_ARG, "plan: step %u waits, of %u steps", waits[w].waiter,
                             step_count);
-        if (waits[w].waits_for >= waits[w].step)
+        if (waits[w].waits_for >= waits[w].waiter)
             return tni_fail(err, TN_E_ARG,
                             "plan: step %u waits for step %u, which is not before it",
-                            waits[w].step, waits[w].waits_for);
+                            waits[w].waiter, waits[w].waits_for);
     }
     return TN_OK;
 }

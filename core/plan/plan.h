@@ -85,7 +85,7 @@ typedef struct tni_plan_order {
 } tni_plan_order;
 
 typedef struct tni_plan_wait {
-    uint32_t step, waits_for;   // another step, which has ended when the first one begins
+    uint32_t waiter, waits_for;   // steps: the second one has ended when the first one begins
 } tni_plan_wait;
 
 // Makes `done`, from `arena`. steps x tracks. Errors: TN_E_HOST_MEMORY; TN_E_ARG when a step waits

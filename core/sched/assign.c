@@ -158,7 +158,7 @@ static const char *kept_elsewhere(const assigning *a, uint32_t n, uint32_t place
     return a->graph->nodes[n].name;
 }
 
-// A node that is taken where it was ordered to be, but for something too large for any buffer
+// A node that is taken where it is demanded to be, but for something too large for any buffer
 // there.
 static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
                                 tn_error *err)
@@ -180,11 +180,11 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
         tni_rule rule = tni_rule_of(&ruling, n);
         bool is_taken = a->takers.any[n] >> place & 1;
         uint32_t large = tni_rules_too_large(&ruling, n, place);
-        if (is_taken && rule.order == UINT64_C(1) << place && large != TNP_NONE)
+        if (is_taken && rule.demand == UINT64_C(1) << place && large != TNP_NONE)
             return fail_too_large(a, n, place, large, err);
         tni_format_text(moved, sizeof moved, "it would have to move '%s' there",
                         kept_elsewhere(a, n, place));
-        const char *reason = is_taken && !(rule.order >> place & 1)
+        const char *reason = is_taken && !(rule.demand >> place & 1)
                                  ? "it is ordered to be elsewhere"
                              : is_taken ? moved
                                         : "no claim";

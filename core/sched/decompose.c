@@ -41,7 +41,7 @@ uint64_t tni_preferred_for(const tni_schedule_request *request, uint64_t preferr
 {
     if (!request->rules)
         return preferred;
-    uint64_t asked = request->rules[node].order & request->rules[node].wish;
+    uint64_t asked = request->rules[node].demand & request->rules[node].wish;
     if (asked == UINT64_MAX)
         return preferred;
     return preferred & asked ? preferred & asked : tni_places_of(request) & asked;
@@ -54,9 +54,9 @@ static bool is_open_question(const judging *j, uint32_t node)
            tni_composites_of(graph, &graph->nodes[node]);
 }
 
-static uint64_t order_of(const judging *j, uint32_t node)
+static uint64_t demand_of(const judging *j, uint32_t node)
 {
-    return j->request->rules ? j->request->rules[node].order : UINT64_MAX;
+    return j->request->rules ? j->request->rules[node].demand : UINT64_MAX;
 }
 
 // States, and what is written through, stay where every node that touches them can run: nodes that
@@ -72,11 +72,11 @@ static bool find_where_nodes_may_run(judging *j)
     tni_kept_begin(graph, &kept, may_be, may_be ? graph->storage_count : 0, holds);
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (!is_open_question(j, n))
-            tni_kept_narrow(graph, &kept, n, j->takers.any[n] & order_of(j, n), holds);
+            tni_kept_narrow(graph, &kept, n, j->takers.any[n] & demand_of(j, n), holds);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint32_t values[TNI_MAX_READS + 1];
         uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        j->may[n] = order_of(j, n);
+        j->may[n] = demand_of(j, n);
         for (uint32_t i = 0; i < count; i++)
             j->may[n] &= holds[kept.groups[graph->values[values[i]].storage]];
     }

@@ -24,7 +24,7 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
             !tni_composites_of(graph, &graph->nodes[n]))
             tni_kept_narrow(graph, &kept, n, places, holds);
         if (request->rules) {
-            tni_kept_narrow(graph, &kept, n, request->rules[n].order, holds);
+            tni_kept_narrow(graph, &kept, n, request->rules[n].demand, holds);
             tni_kept_narrow(graph, &kept, n, request->rules[n].wish, wished);
         }
     }

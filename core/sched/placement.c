@@ -171,7 +171,7 @@ bool tni_placement_is_of_layers(const tni_placement *placement)
     return placement->split_mode != TN_SPLIT_FREE || placement->layer_rule != TN_LAYERS_AUTO;
 }
 
-bool tni_placement_orders(const tni_placement *placement, const tn_device *device)
+bool tni_placement_demands(const tni_placement *placement, const tn_device *device)
 {
     bool does = placement->kv_device == device;
     for (uint32_t i = 0; i < placement->pin_count; i++)
@@ -354,10 +354,10 @@ static uint32_t find_pin(const tni_placement *p, const char *name)
     return low < p->pin_count && strcmp(p->pins[low].value, name) == 0 ? low : TNP_NONE;
 }
 
-// What is ordered of a node by one value that it touches. *by: the pin before, TNP_NONE = none.
-// state: one that it touches and that is ordered elsewhere by kv_device, or NULL.
-static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, const char *state,
-                          uint32_t *by, tni_rule *rule, tn_error *err)
+// What is demanded of a node by one value that it touches. *by: the pin before, TNP_NONE = none.
+// state: one that it touches and that is demanded elsewhere by kv_device, or NULL.
+static tn_status demand_by(const ruling *r, uint32_t n, uint32_t value, const char *state,
+                           uint32_t *by, tni_rule *rule, tn_error *err)
 {
     const tn_graph *graph = r->graph;
     const tni_pinned_value *pins = r->placement->pins;
@@ -386,12 +386,12 @@ static tn_status order_by(const ruling *r, uint32_t n, uint32_t value, const cha
                             graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
                             r->placement->kv_device->name);
         *by = pin;
-        rule->order = UINT64_C(1) << place;
+        rule->demand = UINT64_C(1) << place;
     }
     return TN_OK;
 }
 
-static tn_status order(const ruling *r, uint32_t n, tni_rule *rule, tn_error *err)
+static tn_status demand(const ruling *r, uint32_t n, tni_rule *rule, tn_error *err)
 {
     uint32_t values[TNI_MAX_READS + 1], by = TNP_NONE;
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[n], values);
@@ -403,10 +403,10 @@ static tn_status order(const ruling *r, uint32_t n, tni_rule *rule, tn_error *er
         if (tni_storage_source(r->graph, storage) != TNI_STATE)
             continue;
         state = r->graph->values[r->graph->storages[storage].owner].name;
-        rule->order = UINT64_C(1) << kv;
+        rule->demand = UINT64_C(1) << kv;
     }
     for (uint32_t i = 0; i < count && r->placement->pin_count && status == TN_OK; i++)
-        status = order_by(r, n, values[i], state, &by, rule, err);
+        status = demand_by(r, n, values[i], state, &by, rule, err);
     return status;
 }
 
@@ -437,7 +437,7 @@ tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *
         rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_LAYER };
         if (tni_placement_is_of_layers(placement))
             rules[n].wish = wish(&r, n);
-        status = order(&r, n, &rules[n], err);
+        status = demand(&r, n, &rules[n], err);
     }
     return status;
 }

@@ -30,8 +30,8 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
                              uint32_t device_count, tni_arena *arena, tni_placement *out,
                              tn_error *err);
 
-// Whether it orders anything to be on that device.
-bool tni_placement_orders(const tni_placement *placement, const tn_device *device);
+// Whether it demands anything to be on that device.
+bool tni_placement_demands(const tni_placement *placement, const tn_device *device);
 
 // Whether it says anything of layers; of nodes at all.
 bool tni_placement_is_of_layers(const tni_placement *placement);

@@ -1,7 +1,7 @@
-// rules.c: where each node may be: by what it touches that stays somewhere, by what was ordered,
+// rules.c: where each node may be: by what it touches that stays somewhere, by what is demanded,
 // by what was wished, and by the largest buffer that a device has.
 //
-// An order holds, or the node has no place. A wish holds where one of the wished places takes the
+// A demand holds, or the node has no place. A wish holds where one of the wished places takes the
 // node with all that it touches, and is dropped where none does.
 #include "sched/sched_internal.h"
 
@@ -12,7 +12,7 @@ tni_rule tni_rule_of(const tni_ruling *r, uint32_t node)
     return r->rules[r->is_decomposed ? r->graph->nodes[node].origin : node];
 }
 
-// The places of claims on a node of which every node is ordered and wished there.
+// The places of claims on a node of which every node is demanded and wished there.
 static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_willing)
 {
     uint64_t *willing = tni_arena_take_array(arena, r->graph->node_count, sizeof *willing);
@@ -21,7 +21,7 @@ static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_w
         uint64_t here = UINT64_C(1) << claim->place & r->places;
         for (uint32_t i = 0; i < claim->node_count; i++) {
             tni_rule rule = tni_rule_of(r, claim->nodes[i]);
-            here &= rule.order & rule.wish;
+            here &= rule.demand & rule.wish;
         }
         for (uint32_t i = 0; i < claim->node_count; i++)
             willing[claim->nodes[i]] |= here;
@@ -94,7 +94,7 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
     if (!torn || !find_willing(r, arena, &willing))
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        tni_kept_narrow(graph, r->kept, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).order,
+        tni_kept_narrow(graph, r->kept, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).demand,
                         holds);
     if ((r->rules || r->keeping->largest) && !narrow_groups(r, arena, willing, holds, torn))
         return false;
@@ -115,8 +115,8 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
             reason = may & taken & ~roomy ? TNI_WHY_MEMORY : reason;
             may = roomy;
         }
-        if (rule.order != UINT64_MAX) {
-            may &= rule.order;
+        if (rule.demand != UINT64_MAX) {
+            may &= rule.demand;
             reason = TNI_WHY_PINNED;
         } else if (!is_torn && rule.wish & may & willing[n]) {
             reason = taken & ~rule.wish ? rule.why : reason;

@@ -136,17 +136,17 @@ typedef struct tni_transfer {
 // What keeps a node from a device that would take it.
 typedef enum tni_why {
     TNI_WHY_COST,     // nothing: it is where it costs least
-    TNI_WHY_PINNED,   // it, or a value that it touches, was ordered to be where it is
+    TNI_WHY_PINNED,   // it, or a value that it touches, is demanded to be where it is
     TNI_WHY_LAYER,    // the placement of layers
     TNI_WHY_STATE,    // a state that it touches is there
     TNI_WHY_MEMORY,   // the others lack memory for it, or hold no buffer as large
 } tni_why;
 
-// What is asked of the place of a node, a bit a place. An order holds, or the node has no place. A
+// What is asked of the place of a node, a bit a place. A demand holds, or the node has no place. A
 // wish holds where one of the places takes the node with all that it touches, and is dropped where
 // none does. UINT64_MAX: nothing is asked.
 typedef struct tni_rule {
-    uint64_t order, wish;
+    uint64_t demand, wish;
     tni_why why;   // of the wish
 } tni_rule;
 
@@ -194,7 +194,7 @@ typedef struct tni_schedule_request {
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
 // stays on one place (a state) cannot be, because not every node that touches it is taken there, or
-// one was ordered elsewhere. Nodes that may yet be decomposed do not count, but for orders.
+// one is demanded elsewhere. Nodes that may yet be decomposed do not count, but for demands.
 // wishes: takes away the places that are not wished. Errors: TN_E_HOST_MEMORY.
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
                               uint64_t *storage_places, uint64_t *wishes, tn_error *err);

@@ -30,18 +30,18 @@ static const char *works_of(const tn_session *session)
     const tni_works *works = &session->graphs[0]->way.works;
     size_t used = 0;
     text[0] = 0;
-    for (uint32_t s = 0; s < works->count; s++) {
-        const tni_work *work = &works->list[s];
+    for (uint32_t w = 0; w < works->count; w++) {
+        const tni_work *work = &works->list[w];
         const char *const names[] = { session->lanes[work->queue / TNI_QUEUES].device->name,
                                       session->lanes[work->from].device->name,
                                       session->lanes[work->to].device->name };
         bool is_program = work->kind == TNI_WORK_PROGRAM;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u %c %.1s%.1s", s ? ", " : "",
-                                 s, "POI"[work->kind], names[is_program ? 0 : 1],
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u %c %.1s%.1s", w ? ", " : "",
+                                 w, "POI"[work->kind], names[is_program ? 0 : 1],
                                  is_program ? "" : names[2]);
-        for (uint32_t w = 0; w < work->wait_count; w++)
+        for (uint32_t i = 0; i < work->wait_count; i++)
             used += (size_t)snprintf(text + used, sizeof text - used, " (%u)",
-                                     works->waits[work->first_wait + w].waits_for);
+                                     works->waits[work->first_wait + i].waits_for);
     }
     return text;
 }

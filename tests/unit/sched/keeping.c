@@ -180,13 +180,13 @@ static void orders_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
         tni_why why;
     } cases[] = {
         { "nothing is asked", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, false, 3, TNI_WHY_COST },
-        { "an order", { 2, UINT64_MAX, TNI_WHY_COST }, false, 2, TNI_WHY_PINNED },
+        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST }, false, 2, TNI_WHY_PINNED },
         { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER }, false, 1, TNI_WHY_LAYER },
-        { "an order before a wish", { 2, 1, TNI_WHY_LAYER }, false, 2, TNI_WHY_PINNED },
+        { "a demand before a wish", { 2, 1, TNI_WHY_LAYER }, false, 2, TNI_WHY_PINNED },
         { "a wish that no place meets", { UINT64_MAX, 4, TNI_WHY_LAYER }, false, 3, TNI_WHY_COST },
         { "a small buffer", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, true, 1, TNI_WHY_MEMORY },
         { "a wish for a small buffer", { UINT64_MAX, 2, TNI_WHY_LAYER }, true, 1, TNI_WHY_MEMORY },
-        { "an order to a small buffer", { 2, UINT64_MAX, TNI_WHY_COST }, true, 0, TNI_WHY_PINNED },
+        { "a demand for a small buffer", { 2, UINT64_MAX, TNI_WHY_COST }, true, 0, TNI_WHY_PINNED },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tni_rule rules[8];

@@ -411,8 +411,8 @@ static void what_names_a_device_that_is_gone_says_nothing(void **state)
                      TN_OK);
     for (uint32_t i = 0; i < LAYERS; i++)
         assert_true(rules[rig_node(&r, out[i])].wish == (i < 2 ? 2 : 1));
-    assert_true(rules[rig_node(&r, out[0])].order == UINT64_MAX);
-    assert_true(rules[rig_node(&r, out[1])].order == 1);
+    assert_true(rules[rig_node(&r, out[0])].demand == UINT64_MAX);
+    assert_true(rules[rig_node(&r, out[1])].demand == 1);
     // Without any of the split: nothing is wished but for the rest.
     assert_int_equal(tni_layers_place(&p, left + 1, 1, free_bytes, 3, &r.arena, &layers, &r.err),
                      TN_OK);
@@ -566,8 +566,8 @@ static void place_at_random(uint32_t round)
         uint64_t here = UINT64_C(1) << r.schedule.places[n], willing = 0;
         for (uint32_t d = 0; d < 3; d++)
             if (takes(d, r.graph->nodes[n].op))
-                willing |= UINT64_C(1) << d & rules[n].wish & rules[n].order;
-        if (!(rules[n].order & here) || (willing && !(willing & here)))
+                willing |= UINT64_C(1) << d & rules[n].wish & rules[n].demand;
+        if (!(rules[n].demand & here) || (willing && !(willing & here)))
             fail_msg("round %u: node %u is on %u", round, n, r.schedule.places[n]);
     }
 }

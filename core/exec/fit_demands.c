@@ -1,37 +1,37 @@
-// fit_orders.c: when nothing fits: what was ordered of which device, what that needs and what is
-// free there, so that the order can be changed.
+// fit_demands.c: when nothing fits: what is demanded of which device, what that needs and what is
+// free there, so that the demand can be changed.
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/session.h"
+#include "exec/fit_internal.h"
 
-typedef struct ordered {
+typedef struct demanded {
     tni_kept_bytes *weights;
     uint32_t count, capacity;
     bool *states;   // by state
     uint64_t bytes;
-} ordered;
+} demanded;
 
-// The constants and states of a graph that nodes touch which are ordered to be there.
-static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place, ordered *o)
+// The constants and states of a graph that nodes touch which are demanded to be there.
+static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place, demanded *d)
 {
     const tn_graph *graph = c->graph;
     for (uint32_t n = 0; n < graph->node_count && c->rules; n++) {
         uint32_t values[TNI_MAX_READS + 1];
         uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        for (uint32_t i = 0; i < count && c->rules[n].order == UINT64_C(1) << place; i++) {
+        for (uint32_t i = 0; i < count && c->rules[n].demand == UINT64_C(1) << place; i++) {
             uint32_t s = graph->values[values[i]].storage;
             const tni_value *owner = &graph->values[graph->storages[s].owner];
             if (c->state_of[s] != TNP_NONE)
-                o->states[c->state_of[s]] = true;
+                d->states[c->state_of[s]] = true;
             if (owner->source != TNI_WEIGHT || (c->mapped[s] >> place & 1))
                 continue;
-            if (!tni_grow(&session->arena.allocator, &o->weights, &o->capacity, o->count + 1,
-                          sizeof *o->weights))
+            if (!tni_grow(&session->arena.allocator, &d->weights, &d->capacity, d->count + 1,
+                          sizeof *d->weights))
                 return false;
-            o->weights[o->count++] = (tni_kept_bytes){ .place = place,
+            d->weights[d->count++] = (tni_kept_bytes){ .place = place,
                                                        .data = owner->data,
                                                        .run_bytes = owner->run_bytes,
                                                        .bytes = graph->storages[s].bytes };
@@ -40,28 +40,33 @@ static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place
     return true;
 }
 
-static bool find_ordered(tn_session *session, uint32_t place, ordered *o)
+static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
 {
-    *o = (ordered){ .states = tni_arena_take_array(&session->arena, session->state_count,
-                                                   sizeof *o->states) };
-    bool has_memory = o->states != NULL;
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    *d = (demanded){ .states = tni_arena_take_array(&scratch, session->state_count,
+                                                    sizeof *d->states) };
+    bool has_memory = d->states != NULL;
     for (uint32_t g = 0; g < session->graph_count && has_memory; g++)
         has_memory = tni_fit_begin_graph(session, session->graphs[g], NULL) == TN_OK &&
-                     add_graph(session, session->graphs[g], place, o);
-    o->count = tni_kept_bytes_sort(o->weights, o->count);
-    for (uint32_t i = 0; i < o->count; i++)
-        o->bytes += o->weights[i].bytes;
+                     add_graph(session, session->graphs[g], place, d);
+    d->count = tni_kept_bytes_sort(d->weights, d->count);
+    for (uint32_t i = 0; i < d->count; i++)
+        d->bytes += d->weights[i].bytes;
     for (uint32_t i = 0; i < session->state_count && has_memory; i++)
-        o->bytes += o->states[i] ? session->states[i].bytes : 0;
-    tni_free(&session->arena.allocator, o->weights);
-    o->weights = NULL;
+        d->bytes += d->states[i] ? session->states[i].bytes : 0;
+    tni_free(&session->arena.allocator, d->weights);
+    tni_arena_finish(&scratch);
+    d->weights = NULL;
+    d->states = NULL;
     return has_memory;
 }
 
-// "'w.1', 'w.2' and 3 more pinned values, and the states"
-static void name_orders(const tn_session *session, uint32_t place, char *out, size_t bytes)
+// "'w.1', 'w.2' and 3 more pinned values, and the states". Answers how many it names: the states are
+// many.
+static uint32_t name_demands(const tn_session *session, uint32_t place, char *out, size_t bytes)
 {
-    enum { MOST_NAMES = 3 };
+    enum { MOST_NAMES = 3, MANY = 2 };
     const tni_placement *p = &session->placement;
     uint32_t count = 0;
     size_t used = 0;
@@ -82,6 +87,7 @@ static void name_orders(const tn_session *session, uint32_t place, char *out, si
     }
     if (p->kv_device == session->devices[place])
         tni_format_text(out + used, bytes - used, "%sthe states", count ? ", and " : "");
+    return count + (p->kv_device == session->devices[place] ? MANY : 0);
 }
 
 // Devices that were named, when nothing else may be used: "a and b".
@@ -105,31 +111,29 @@ static void add_to(tn_error *err, const char *text)
     tni_fail(err, before.status, "%s; %s", before.text, text);
 }
 
-void tni_fit_tell_orders(tn_session *session, tn_error *err)
+void tni_fit_tell_demands(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
     uint32_t at = fit->short_place;
     char names[300], text[400];
     for (uint32_t p = 0; p < session->lane_count && err; p++) {
-        ordered o;
-        if (!tni_placement_orders(&session->placement, session->devices[p]) ||
-            !find_ordered(session, p, &o))
+        demanded d;
+        if (!tni_placement_demands(&session->placement, session->devices[p]) ||
+            !find_demanded(session, p, &d))
             continue;
-        name_orders(session, p, names, sizeof names);
-        if (o.bytes > fit->free_bytes[p]) {
+        uint32_t count = name_demands(session, p, names, sizeof names);
+        if (d.bytes > fit->free_bytes[p]) {
             fit->short_place = p;
             tni_fail(err, TN_E_DEVICE_MEMORY,
                      "%s: what is ordered to be there does not fit: %s need%s %" PRIu64
                      " bytes, %" PRIu64 " are free",
-                     session->lanes[p].device->name, names,
-                     strchr(names, ',') || strstr(names, " and ") || strstr(names, "states") ? ""
-                                                                                             : "s",
-                     o.bytes, fit->free_bytes[p]);
+                     session->lanes[p].device->name, names, count == 1 ? "s" : "", d.bytes,
+                     fit->free_bytes[p]);
             return;
         }
-        if (p == at && o.bytes) {
+        if (p == at && d.bytes) {
             tni_format_text(text, sizeof text,
-                            "%" PRIu64 " bytes of it are ordered to be there: %s", o.bytes, names);
+                            "%" PRIu64 " bytes of it are ordered to be there: %s", d.bytes, names);
             add_to(err, text);
         }
     }
