@@ -62,8 +62,8 @@ static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
     return has_memory;
 }
 
-// "'w.1', 'w.2' and 3 more pinned values, and the states". Answers how many it names: the states are
-// many.
+// "'w.1', 'w.2' and 3 more pinned values, and the states". Answers how many it names: the
+// states are many.
 static uint32_t name_demands(const tn_session *session, uint32_t place, char *out, size_t bytes)
 {
     enum { MOST_NAMES = 3, MANY = 2 };

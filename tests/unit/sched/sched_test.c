@@ -61,6 +61,23 @@ tn_value rig_op(rig *r, tnp_op op, tn_value x)
     return tn_graph_op(r->graph, op, NULL, &x, 1, NULL);
 }
 
+rig_products rig_make_products(rig *r)
+{
+    static const float weights[2][16];
+    const int64_t dims[] = { 4, 4 };
+    const size_t bytes = sizeof weights[0];
+    rig_products p = {
+        .weights = { weights[0], weights[1] },
+        .w = tn_graph_weight(r->graph, "w", TN_DTYPE_F32, 2, dims, weights[0], bytes),
+        .v = tn_graph_weight(r->graph, "v", TN_DTYPE_F32, 2, dims, weights[1], bytes),
+    };
+    p.y[0] = tn_graph_matmul(r->graph, rig_input(r, "x"), p.w);
+    p.y[1] = tn_graph_matmul(r->graph, p.y[0], p.w);
+    p.y[2] = tn_graph_matmul(r->graph, p.y[1], p.v);
+    rig_finish(r, p.y[2]);
+    return p;
+}
+
 void rig_finish(rig *r, tn_value out)
 {
     tn_graph_output(r->graph, "out", out);

@@ -28,6 +28,14 @@ void rig_end(rig *r);
 
 tn_value rig_input(rig *r, const char *name);   // F32 {4, 3}
 tn_value rig_op(rig *r, tnp_op op, tn_value x);
+
+// The graph y[2] = y[1] V, y[1] = y[0] W, y[0] = x W, finished; W and V of 64 bytes.
+typedef struct rig_products {
+    const void *weights[2];   // the bytes of w, of v
+    tn_value w, v, y[3];
+} rig_products;
+rig_products rig_make_products(rig *r);
+
 void rig_finish(rig *r, tn_value out);   // as the output "out"; fails the test (CMocka)
 
 // Makes the schedule and holds it against the graph; fails the test when that is not possible.

@@ -1,0 +1,99 @@
+// Where nodes may be, by what is asked of them and by the largest buffers.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sched_test.h"
+
+static rig r;
+
+static int begin(void **state)
+{
+    (void)state;
+    rig_begin(&r, 2);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rig_end(&r);
+    return 0;
+}
+
+// Where the nodes of a chain of products may be, by rules; all are taken on both places.
+static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *places, uint8_t *why)
+{
+    uint32_t nodes[8];
+    tni_claim claims[16];
+    uint32_t count = r.graph->node_count, claim_count = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        nodes[n] = n;
+        for (uint32_t p = 0; p < 2; p++)
+            claims[claim_count++] = (tni_claim){ .place = p, .node_count = 1, .nodes = &nodes[n] };
+    }
+    const tni_answers answers = { .claim_count = claim_count, .claims = claims };
+    tni_kept kept;
+    tni_takers takers;
+    uint64_t holds[16];
+    assert_true(tni_find_kept(r.graph, &r.arena, &kept));
+    assert_true(tni_find_takers(r.graph, &answers, 3, &r.arena, &takers));
+    tni_kept_begin(r.graph, &kept, NULL, 0, holds);
+    const tni_ruling ruling = { .graph = r.graph,
+                                .device_count = 2,
+                                .places = 3,
+                                .answers = &answers,
+                                .takers = &takers,
+                                .kept = &kept,
+                                .rules = rules,
+                                .keeping = keeping };
+    assert_true(tni_rules_apply(&ruling, &r.arena, holds, places, why));
+}
+
+static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
+{
+    (void)state;
+    rig_products p = rig_make_products(&r);
+    const uint64_t small[] = { 1000, 63 }, roomy[] = { 1000, 1000 };
+    static const struct {
+        const char *says;
+        tni_rule rule;   // of each node
+        bool is_small;   // the second place has no buffer as large as a weight
+        uint64_t places;
+        tni_why why;
+    } cases[] = {
+        { "nothing is asked", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, false, 3, TNI_WHY_COST },
+        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST }, false, 2, TNI_WHY_PINNED },
+        { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER }, false, 1, TNI_WHY_LAYER },
+        { "a demand before a wish", { 2, 1, TNI_WHY_LAYER }, false, 2, TNI_WHY_PINNED },
+        { "a wish that no place meets", { UINT64_MAX, 4, TNI_WHY_LAYER }, false, 3, TNI_WHY_COST },
+        { "a small buffer", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, true, 1, TNI_WHY_MEMORY },
+        { "a wish for a small buffer", { UINT64_MAX, 2, TNI_WHY_LAYER }, true, 1, TNI_WHY_MEMORY },
+        { "a demand for a small buffer", { 2, UINT64_MAX, TNI_WHY_COST }, true, 0, TNI_WHY_PINNED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tni_rule rules[8];
+        uint64_t places[8];
+        uint8_t why[8];
+        const tni_keeping keeping = { .largest = cases[i].is_small ? small : roomy };
+        for (int n = 0; n < 8; n++)
+            rules[n] = cases[i].rule;
+        ruled(rules, &keeping, places, why);
+        uint32_t node = rig_node(&r, p.y[1]);
+        if (places[node] != cases[i].places || why[node] != cases[i].why)
+            fail_msg("%s: places %llu, why %d", cases[i].says, (unsigned long long)places[node],
+                     why[node]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(demands_and_wishes_and_buffers_say_where_a_node_may_be,
+                                        begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
