@@ -2,6 +2,7 @@
 // not copy from each other; inputs that are too large to come with a submit.
 #include "base/error.h"
 #include "base/integer.h"
+#include "exec/groups.h"
 #include "exec/session.h"
 
 enum { ALIGNMENT = 64 };   // of a value in the host's bytes

@@ -1,11 +1,11 @@
 // fit.h: a placement that fits what is free.
 //
-//   fit.c          tries placements until one fits
-//   fit_layers.c   whole layers: as many as are asked for, or the most that fit
-//   fit_memory.c   what there is of memory, and what is taken of it
-//   fit_demands.c  when nothing fits: what is demanded
-//   fit_rules.c    what is asked of the nodes of a graph
-//   fit_words.c    what it came to, in words and as reasons
+//   fit.c           tries placements until one fits
+//   fit_layers.c    whole layers: as many as are asked for, or the most that fit
+//   fit_memory.c    what there is of memory, and what is taken of it
+//   fit_demands.c   when nothing fits: what is demanded
+//   fit_rules.c     what is asked of the nodes of a graph
+//   fit_words.c     what it came to, in words and as reasons
 #ifndef TNI_EXEC_FIT_H
 #define TNI_EXEC_FIT_H
 

@@ -39,8 +39,8 @@ typedef struct tni_work {
 typedef struct tni_works {
     uint32_t count, wait_count, relay_count;
     tni_work *list;
-    tni_plan_wait *waits;   // of works, by the one that waits, ascending: those that no queue and no
-                            // other wait implies
+    tni_plan_wait *waits;   // by the work that waits, ascending: those that no queue and no other
+                            // wait implies
     tni_relay *relays;
     uint32_t most_waits;   // of a work
     tnp_point *points;     // room for them
