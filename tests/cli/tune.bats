@@ -62,17 +62,17 @@ PY
     [ "$(json 'o["devices"][0]["measured"]')" = False ]
 }
 
-@test "of a device of which nothing could be measured nothing is kept" {
+@test "of a device of which no product and no copy could be measured the submit is kept" {
     DEVICES='[{"name":"a","memory_bytes":30000},{"name":"b","except":["matmul"]}]'
     run --separate-stderr on tune --size 256 --device a,b
     [ "$status" -eq 0 ] && [ -z "$stderr" ]
-    [[ $output == *"a: no product could be measured, its claims count as it says, a submit takes "*"  not kept"*"b: no product"*"  kept at "* ]]
+    [[ $output == *"a: no product could be measured, its claims count as it says, a submit takes "*"  kept at "*"b: no product"*"  kept at "* ]]
     run --separate-stderr on tune --size 256 --device a,b --json
-    [ "$(json '[(d["kept_at"] is None, d["products"], d["claim_factor"]) for d in o["devices"]]')" = "[(True, [], 1.0), (False, [], 1.0)]" ]
-    [ "$(find "$XDG_CACHE_HOME/tenon/tune" -type f | wc -l)" = 1 ]
+    [ "$(json '[(d["kept_at"] is None, d["products"], d["claim_factor"]) for d in o["devices"]]')" = "[(False, [], 1.0), (False, [], 1.0)]" ]
+    [ "$(find "$XDG_CACHE_HOME/tenon/tune" -type f | wc -l)" = 2 ]
     run --separate-stderr on tune --size 256 --device a
     [ "$status" -eq 3 ]
-    [[ $stderr == "tenon: nothing could be measured, and nothing is kept: "* ]]
+    [[ $stderr == "tenon: no product and no copy could be measured: "* ]]
     run --separate-stderr on plan austen --device b,cpu0 --json
     [ "$(json '[d["measured"] for d in o["devices"] if d["name"] == "b"]')" = "[False]" ]
 }

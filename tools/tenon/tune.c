@@ -226,7 +226,7 @@ static int tune(const tune_options *given, tn_runtime *runtime)
         print_text(&c);
     if (code == CLI_OK && c.products.count == 0 && c.links.count == 0)
         code = cli_fail(CLI_NO_DEVICE,
-                        "nothing could be measured, and nothing is kept: no device takes a product "
+                        "no product and no copy could be measured: no device takes a product "
                         "of --size, or has room for it, or for a copy");
     free(devices);
     drop(&c);

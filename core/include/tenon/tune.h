@@ -56,7 +56,7 @@ typedef struct tn_tuned_device {
     double claim_factor;   // its claims cost so many times what it says; 1 without any product
     double submit_ns;      // of one submit and its wait, beside the work
     const char *kept_at;   // the file, lent for the time of the call; "" = it is not kept: as the
-                           // flags say, or since neither a product nor a link could be measured
+                           // flags say, or since nothing could be measured
 } tn_tuned_device;
 
 // Who is told; each may be NULL.
@@ -82,9 +82,9 @@ typedef struct tn_tune_options {
 
 // Measures devices, and the links between them and to the host, and keeps what it found; tells it
 // as it goes. Types that a device does not take, and sizes that do not fit its memory, are left
-// out; of a device of which nothing is left nothing is kept. options NULL = defaults; sink NULL
-// = nobody is told. Takes seconds; no session of the runtime exists meanwhile: theirs would be
-// measured too. After an error what was kept before stands.
+// out; of a device of which nothing else is left, what a submit takes is kept. options NULL =
+// defaults; sink NULL = nobody is told. Takes seconds; no session of the runtime exists meanwhile:
+// theirs would be measured too. After an error what was kept before stands.
 // Errors: TN_E_ARG dim is no multiple of 256, or a device twice; TN_E_BUSY the runtime has
 // sessions; those of the devices, TN_E_FILE, TN_E_IO it cannot be kept; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
