@@ -170,6 +170,37 @@ class Columns(Tree):
                    "core/graph/a.c:2: 101 columns")
 
 
+class Text(Tree):
+    NAME = "tracked_files_are_text"
+
+    def test_clean(self):
+        self.passes(self.NAME, {"tests/data/blocks.bin": "\0", "tools/lm/models/a.gguf": "GGUF\0",
+                                "tests/fuzz/corpus/manifest/a": "\x7fELF\0"})
+
+    def test_bytes(self):
+        self.finds(self.NAME, {"core/graph/a.bin": "a\0"}, "core/graph/a.bin: has NUL bytes")
+
+    def test_executable(self):
+        for path in ("ni", "tests/data/a"):
+            self.finds(self.NAME, {path: "\x7fELF\0"}, f"{path}: is an executable")
+
+    def test_what_git_does_not_know(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name in ("kept", "left"):
+                with open(os.path.join(root, name), "wb") as file:
+                    file.write(b"\0")
+            git = ["git", "-C", root]
+            try:
+                subprocess.run(git + ["init", "-q"], check=True)
+            except FileNotFoundError:
+                self.skipTest("no git")
+            subprocess.run(git + ["add", "kept"], check=True)
+            done = subprocess.run([sys.executable, "-B", os.path.join(HERE, self.NAME + ".py"), root],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
+            self.assertIn("kept: has NUL bytes", done.stdout)
+
+
 class NamedTests(Tree):
     NAME = "named_tests_exist"
     ROW = '| 1 | a | b | `unit/graph/build.c`: a_name; `cli/run.bats`: "a title…" |\n'
