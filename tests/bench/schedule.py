@@ -83,7 +83,7 @@ def show(name, graph):
         where[segment["device"]] = where.get(segment["device"], 0) + segment["nodes"]
     print(f"  {name:<28} {graph['tokens']:>5} {len(graph['segments']):>9} {len(graph['copies']):>7} "
           f"{graph['cost_ns'] / 1e6:>12.3f} {ratio} {100 * max(gap, 0):>8.3f} %  "
-          f"{graph['method'] + (', proved' if graph['cost_proved'] else ''):<20} "
+          f"{graph['method'] + (', proved' if graph['cost_proved_optimal'] else ''):<20} "
           f"{', '.join(f'{count} on {device}' for device, count in where.items())}", flush=True)
 
 

@@ -273,13 +273,13 @@ import json, sys
 o = json.loads(sys.argv[1])
 assert [d["name"] for d in o["devices"]] == ["a", "cpu0"]
 of_largest = o["graphs"][-1]
-for key in ("segments", "copies", "cost_ns", "bound_ns", "gap_ns", "greedy_ns", "greedy_fits", "method", "cost_proved"):
+for key in ("segments", "copies", "cost_ns", "bound_ns", "gap_ns", "greedy_ns", "greedy_fits", "method", "cost_proved_optimal"):
     assert o[key] == of_largest[key], key
 for g in o["graphs"]:
     assert sum(s["steps"] for s in g["segments"]) == g["steps"] <= sum(s["nodes"] for s in g["segments"])
     cost = sum(s["cost_ns"] for s in g["segments"]) + sum(c["cost_ns"] for c in g["copies"])
     assert abs(cost - g["cost_ns"]) < 1e-4 * cost, (cost, g["cost_ns"])
-    assert g["bound_ns"] <= g["cost_ns"] <= g["greedy_ns"] and g["cost_proved"]
+    assert g["bound_ns"] <= g["cost_ns"] <= g["greedy_ns"] and g["cost_proved_optimal"]
     assert abs(g["gap_ns"] - (g["cost_ns"] - g["bound_ns"])) < 1
     for s in g["segments"][1::2]:
         assert s["device"] == "cpu0" and s["why"] == "unsupported", s

@@ -98,11 +98,13 @@ static int run_test(bench *b, bool is_prefill, uint32_t count, uint32_t threads)
 {
     bench_result *test = &b->report.results[b->report.result_count];
     uint32_t depth = (uint32_t)b->given->depth, repetitions = (uint32_t)b->given->repetitions;
-    uint32_t events = cli_event_count(tlm_context_session(b->loaded.context));
+    uint32_t events;
     *test = (bench_result){ .threads = threads, .count = count, .is_prefill = is_prefill };
     snprintf(test->test, sizeof test->test, "%s%u", is_prefill ? "pp" : "tg", count);
     double ms, bytes = 0;
-    int code = run_once(b, test, &ms);
+    int code = cli_event_count(tlm_context_session(b->loaded.context), &events);
+    if (code == CLI_OK)
+        code = run_once(b, test, &ms);
     for (uint32_t r = 0; r < repetitions && code == CLI_OK; r++) {
         code = run_once(b, test, &ms);
         b->speeds[r] = ms > 0 ? count / ms * 1e3 : 0;

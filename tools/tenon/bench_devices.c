@@ -38,7 +38,8 @@ typedef struct marking {
     bool *has_run;
 } marking;
 
-// Numbers of a session change when it goes on without a device, names do not.
+// A session numbers the devices that it may use, the report all of the runtime: names are what both
+// have.
 static void mark(void *context, const tn_segment *segment)
 {
     marking *m = context;

@@ -1,6 +1,8 @@
 // events.c: see events.h.
 #include "events.h"
 
+#include "cli.h"
+
 typedef struct listing {
     json_t *list;
     uint32_t first, count;
@@ -12,13 +14,13 @@ static void count_event(void *context, const tn_session_event *event)
     ++*(uint32_t *)context;
 }
 
-uint32_t cli_event_count(const tn_session *session)
+int cli_event_count(const tn_session *session, uint32_t *out_count)
 {
-    uint32_t count = 0;
-    tn_error err;
-    tn_status status = tn_session_events(session, &(tn_session_event_sink){ &count, count_event },
-                                         &err);
-    return status == TN_OK ? count : 0;
+    tn_error err = { 0 };
+    *out_count = 0;
+    tn_status status = tn_session_events(session,
+                                         &(tn_session_event_sink){ out_count, count_event }, &err);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
 static void add_event(void *context, const tn_session_event *event)

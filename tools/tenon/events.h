@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <tenon/session.h>
 
-// How many there have been.
-uint32_t cli_event_count(const tn_session *session);
+// How many there have been. CLI_OK, or the exit code after a line.
+int cli_event_count(const tn_session *session, uint32_t *out_count);
 
 // A list of those from `first` on; NULL: out of memory.
 json_t *cli_events(const tn_session *session, uint32_t first);

@@ -179,7 +179,7 @@ bool plan_add_schedule(json_t *to, const plan_report *r, uint32_t graph)
                             "copies", copies_of(r, s), "cost_ns", s->told.cost_ns, "bound_ns",
                             s->told.bound_ns, "gap_ns", fmax(s->told.cost_ns - s->told.bound_ns, 0),
                             "greedy_ns", s->told.greedy_ns, "greedy_fits", (int)s->told.greedy_fits,
-                            "copies_ns", s->told.copies_ns, "cost_proved",
+                            "copies_ns", s->told.copies_ns, "cost_proved_optimal",
                             (int)s->told.is_proved_optimal, "method", s->told.method);
     bool is_added = own && json_object_update(to, own) == 0;
     json_decref(own);

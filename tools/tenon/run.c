@@ -230,7 +230,7 @@ static int run(int argc, char **argv)
     code = prepare(&state, argv[1], count == 2 ? argv[2] : NULL);
     if (code == CLI_OK)
         code = run_generate(&state);
-    if (given.json && state.finish_reason) {
+    if (given.json && state.finish) {
         int printed = run_print_json(&state);
         code = printed == CLI_OK ? code : printed;
     }

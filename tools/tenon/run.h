@@ -13,6 +13,15 @@ typedef struct run_options {
     bool greedy, ignore_eos, no_special, explain, json, raw, quiet;
 } run_options;
 
+// Why the text ended; 0 as long as the prompt is not being read. run_json.c has the names.
+typedef enum run_finish {
+    RUN_FINISH_STOP = 1,   // the model ended it
+    RUN_FINISH_LENGTH,
+    RUN_FINISH_CONTEXT,   // it is full
+    RUN_FINISH_INTERRUPTED,
+    RUN_FINISH_ERROR
+} run_finish;
+
 typedef struct run_state {
     const run_options *given;
     cli_loaded loaded;
@@ -34,10 +43,9 @@ typedef struct run_state {
     uint32_t top_count;
     double load_ms, prefill_ms, decode_ms;
     uint64_t seed;
-    const char *finish_reason;   // "stop", "length", "context", "interrupted" or "error"; NULL
-                                 // before the prompt
-    const char *error;           // the line of that error
-    int exit_code;               // with it
+    run_finish finish;
+    const char *error;   // the line of RUN_FINISH_ERROR
+    int exit_code;       // with it
 } run_state;
 
 // The biases of --logit-bias; the ids are checked by the sampler. CLI_OK, or the exit code after a
@@ -50,7 +58,7 @@ int run_cache_load(run_state *state);
 // Writes the prompt that the context now holds, where the file does not have it already.
 void run_cache_save(run_state *state);
 
-// The prompt and the new tokens. finish_reason and what there is are set whatever happens, but
+// The prompt and the new tokens. finish and what there is are set whatever happens, but
 // where there is no memory for them. The exit code, after a line where it is an error.
 int run_generate(run_state *state);
 

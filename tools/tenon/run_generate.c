@@ -85,7 +85,7 @@ static int decode(run_state *state, uint32_t most, uint32_t vocabulary, const fl
         if (tlm_sample(state->sampler, logits, vocabulary, &id, &err) != TN_OK)
             return cli_fail_status(&err);
         if (!state->given->ignore_eos && tlm_is_stop(state->loaded.tokenizer, id)) {
-            state->finish_reason = "stop";
+            state->finish = RUN_FINISH_STOP;
             break;
         }
         state->tokens[state->token_count++] = id;
@@ -115,12 +115,12 @@ static void end_text(run_state *state)
 // Why it ended, where the model did not end it.
 static void find_reason(run_state *state, int code, const tlm_context_info *info, bool is_full)
 {
-    if (state->finish_reason)
+    if (state->finish)
         return;
-    state->finish_reason = code == CLI_INTERRUPTED ? "interrupted"
-                           : code != CLI_OK        ? "error"
-                           : is_full               ? "context"
-                                                   : "length";
+    state->finish = code == CLI_INTERRUPTED ? RUN_FINISH_INTERRUPTED
+                    : code != CLI_OK        ? RUN_FINISH_ERROR
+                    : is_full               ? RUN_FINISH_CONTEXT
+                                            : RUN_FINISH_LENGTH;
     if (code == CLI_OK && is_full)
         cli_note("the context of %u token%s is full%s", info->context_tokens,
                  cli_plural(info->context_tokens),
@@ -155,7 +155,7 @@ int run_generate(run_state *state)
     if (given->json || (is_read && (code == CLI_OK || code == CLI_INTERRUPTED)))
         end_text(state);
     find_reason(state, code, &info, state->token_count == room && most < given->max_tokens);
-    if (strcmp(state->finish_reason, "error") == 0)
+    if (state->finish == RUN_FINISH_ERROR)
         state->error = cli_last_failure();
     state->exit_code = code;
     return code;

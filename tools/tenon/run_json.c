@@ -42,6 +42,16 @@ static double per_second(uint32_t count, double ms)
     return ms > 0 ? count / ms * 1e3 : 0;
 }
 
+static const char *finish_reason(run_finish finish)
+{
+    static const char *const names[] = { [RUN_FINISH_STOP] = "stop",
+                                         [RUN_FINISH_LENGTH] = "length",
+                                         [RUN_FINISH_CONTEXT] = "context",
+                                         [RUN_FINISH_INTERRUPTED] = "interrupted",
+                                         [RUN_FINISH_ERROR] = "error" };
+    return names[finish];
+}
+
 int run_print_json(const run_state *state)
 {
     uint64_t planned, mapped;
@@ -54,14 +64,15 @@ int run_print_json(const run_state *state)
                                per_second(state->decoded_count, state->decode_ms));
     json_t *bytes = json_pack("{sI sI sI}", "planned_bytes", (json_int_t)planned, "mapped_bytes",
                               (json_int_t)mapped, "rss_anon_bytes", resident_anonymous_bytes());
-    json_t *root = json_pack(
-        "{si ss sI sI so si so ss# ss so so so so}", "schema_version", 1, "model",
-        state->loaded.name, "context_tokens", (json_int_t)info.context_tokens, "seed",
-        (json_int_t)state->seed, "prompt_tokens", ids_of(state->prompt, state->prompt_count),
-        "reused_tokens", (int)state->reused_count, "tokens",
-        ids_of(state->tokens, state->token_count), "text", state->text, (int)state->text_bytes,
-        "finish_reason", state->finish_reason, "top_logits", top_logits(state), "timing", timing,
-        "memory", bytes, "events", cli_events(tlm_context_session(state->loaded.context), 0));
+    json_t *root = json_pack("{si ss sI sI so si so ss# ss so so so so}", "schema_version", 1,
+                             "model", state->loaded.name, "context_tokens",
+                             (json_int_t)info.context_tokens, "seed", (json_int_t)state->seed,
+                             "prompt_tokens", ids_of(state->prompt, state->prompt_count),
+                             "reused_tokens", (int)state->reused_count, "tokens",
+                             ids_of(state->tokens, state->token_count), "text", state->text,
+                             (int)state->text_bytes, "finish_reason", finish_reason(state->finish),
+                             "top_logits", top_logits(state), "timing", timing, "memory", bytes,
+                             "events", cli_events(tlm_context_session(state->loaded.context), 0));
     if (root && state->error)
         json_object_set_new(
             root, "error",

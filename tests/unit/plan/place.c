@@ -186,7 +186,7 @@ static void the_same_blocks_are_placed_alike(void **state)
 }
 
 // With the bound ruled out, a peak one byte above it is optimal.
-static void a_gap_that_must_be_is_proven(void **state)
+static void a_gap_that_must_be_is_proved(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < TEST_GAPS; i++) {
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(what_is_enough_makes_no_plan_worse),
         cmocka_unit_test(a_deadline_ends_the_search),
         cmocka_unit_test(the_same_blocks_are_placed_alike),
-        cmocka_unit_test(a_gap_that_must_be_is_proven),
+        cmocka_unit_test(a_gap_that_must_be_is_proved),
         cmocka_unit_test(memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ static double greedy_ns(const tni_problem *problem, uint32_t *chosen)
 }
 
 typedef struct tally {
-    uint32_t problems, found, proven, best, better_than_greedy;
+    uint32_t problems, found, proved, best, better_than_greedy;
 } tally;
 
 static void check_against_all(const random_options *options, uint64_t *seed, tally *t)
@@ -225,7 +225,7 @@ static void check_against_all(const random_options *options, uint64_t *seed, tal
         assert_int_not_equal(s.full_place, TNP_NONE);
         assert_true(s.lacking_bytes > 0);
     }
-    t->proven += s.is_proved_optimal;
+    t->proved += s.is_proved_optimal;
     random_problem_finish(&r);
 }
 
@@ -263,17 +263,17 @@ static void few_nodes_get_the_best_assignment_there_is(void **state)
 {
     (void)state;
     tally t = check_kinds(64, false, 1);
-    print_message("%u problems, %u proven, %u best, %u better than greedy\n", t.problems, t.proven,
+    print_message("%u problems, %u proved, %u best, %u better than greedy\n", t.problems, t.proved,
                   t.best, t.better_than_greedy);
     assert_int_equal(t.best, t.problems);
-    assert_int_equal(t.proven, t.problems);
+    assert_int_equal(t.proved, t.problems);
 }
 
 static void few_nodes_get_the_best_assignment_that_fits(void **state)
 {
     (void)state;
     tally t = check_kinds(32, true, 2);
-    print_message("%u problems, %u found, %u proven, %u best\n", t.problems, t.found, t.proven,
+    print_message("%u problems, %u found, %u proved, %u best\n", t.problems, t.found, t.proved,
                   t.best);
     assert_true(t.found > t.problems / 4 && t.found < t.problems);
     assert_int_equal(t.best, t.found);

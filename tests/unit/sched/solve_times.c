@@ -13,7 +13,7 @@ static void time_one(const random_options *options, const char *says)
 {
     uint64_t seed = 1, least_ns = UINT64_MAX;
     double gap = 0, greedy = 0;
-    uint32_t proven = 0;
+    uint32_t proved = 0;
     const char *method = "";
     for (int i = 0; i < TIMES; i++) {
         random_problem r;
@@ -27,15 +27,15 @@ static void time_one(const random_options *options, const char *says)
         least_ns = took < least_ns ? took : least_ns;
         gap += s.is_found ? (s.cost_ns - s.bound_ns) / s.cost_ns / TIMES : 1.0 / TIMES;
         greedy += s.greedy_ns / s.cost_ns / TIMES;
-        proven += s.is_proved_optimal;
+        proved += s.is_proved_optimal;
         method = s.method;
         free(chosen);
         random_problem_finish(&r);
     }
-    printf("%-16s %7u nodes, %u places%s: %9.3f ms, gap %6.3f %%, proven %u of %d, greedy %.3f "
+    printf("%-16s %7u nodes, %u places%s: %9.3f ms, gap %6.3f %%, proved %u of %d, greedy %.3f "
            "times, %s\n",
            shape_names[options->shape], options->nodes, options->places, says,
-           (double)least_ns / 1e6, gap * 100, proven, TIMES, greedy, method);
+           (double)least_ns / 1e6, gap * 100, proved, TIMES, greedy, method);
     fflush(stdout);
 }
 
