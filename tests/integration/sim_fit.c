@@ -395,66 +395,62 @@ static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state
 
 // ------------------------------------------------------------------------------------------ orders
 
+static const struct {
+    const char *says;
+    int pins;
+    bool has_kv;
+    unsigned memory_bytes, max_bytes;   // of a
+    const char *words[2];
+} orders[] = {
+    { "one pin",
+      1,
+      false,
+      10000,
+      0,
+      { "a: what is ordered to be there does not fit: 'w.0' needs "
+        "16384 bytes, 10000 are free",
+        "" } },
+    { "five pins",
+      5,
+      false,
+      70000,
+      0,
+      { "'w.0', 'w.1', 'w.2' and 2 more pinned values need 81920 bytes, 70000 are free", "" } },
+    { "the states",
+      0,
+      true,
+      8000,
+      0,
+      { "the states need 8196 bytes, 8000 are free", "a: what is ordered" } },
+    { "both", 1, true, 20000, 0, { "'w.0', and the states need 24580 bytes, 20000 are free", "" } },
+    { "the arena beside a pin",
+      1,
+      false,
+      16500,
+      0,
+      { "16500 are free", "16384 bytes of it are ordered to be there: 'w.0'" } },
+    { "a buffer",
+      1,
+      false,
+      0,
+      16000,
+      { "is ordered to be on a, but 'w.0' has 16384 bytes, and a buffer there has at most "
+        "16000",
+        "" } },
+};
+
 // What was ordered of a device that cannot hold it is named, with what it needs there and what is
 // free; not what all graphs would need on that device.
 static void an_order_that_does_not_fit_is_named(void **state)
 {
     (void)state;
-    static const struct {
-        const char *says;
-        int pins;
-        bool has_kv;
-        unsigned memory_bytes, max_bytes;   // of a
-        const char *words[2];
-    } cases[] = {
-        { "one pin",
-          1,
-          false,
-          10000,
-          0,
-          { "a: what is ordered to be there does not fit: 'w.0' needs "
-            "16384 bytes, 10000 are free",
-            "" } },
-        { "five pins",
-          5,
-          false,
-          70000,
-          0,
-          { "'w.0', 'w.1', 'w.2' and 2 more pinned values need 81920 bytes, 70000 are free", "" } },
-        { "the states",
-          0,
-          true,
-          8000,
-          0,
-          { "the states need 8196 bytes, 8000 are free", "a: what is ordered" } },
-        { "both",
-          1,
-          true,
-          20000,
-          0,
-          { "'w.0', and the states need 24580 bytes, 20000 are free", "" } },
-        { "the arena beside a pin",
-          1,
-          false,
-          16500,
-          0,
-          { "16500 are free", "16384 bytes of it are ordered to be there: 'w.0'" } },
-        { "a buffer",
-          1,
-          false,
-          0,
-          16000,
-          { "is ordered to be on a, but 'w.0' has 16384 bytes, and a buffer there has at most "
-            "16000",
-            "" } },
-    };
     tn_graph *graph = make_layers(16, true);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         char devices[120];
         snprintf(devices, sizeof devices,
                  "[{\"name\":\"a\",\"memory_bytes\":%u,\"max_alloc_bytes\":%u}]",
-                 cases[i].memory_bytes ? cases[i].memory_bytes : 10000000,
-                 cases[i].max_bytes ? cases[i].max_bytes : 10000000);
+                 orders[i].memory_bytes ? orders[i].memory_bytes : 10000000,
+                 orders[i].max_bytes ? orders[i].max_bytes : 10000000);
         tn_runtime *runtime = rig_simulated(devices, NULL);
         tn_device *a = rig_device(runtime, "a");
         const tn_pin pins[] = {
@@ -462,14 +458,14 @@ static void an_order_that_does_not_fit_is_named(void **state)
         };
         const tn_placement asked = { .size = sizeof asked,
                                      .pins = pins,
-                                     .pin_count = (uint32_t)cases[i].pins,
-                                     .kv_device = cases[i].has_kv ? a : NULL };
+                                     .pin_count = (uint32_t)orders[i].pins,
+                                     .kv_device = orders[i].has_kv ? a : NULL };
         tn_session *session = NULL;
         tn_error err = { 0 };
         tn_status status = make(runtime, &graph, 1, a_and_cpu, &asked, &session, &err);
-        if (status != TN_E_DEVICE_MEMORY || !strstr(err.text, cases[i].words[0]) ||
-            !strstr(err.text, cases[i].words[1]))
-            fail_msg("%s: status %d: %s", cases[i].says, (int)status, err.text);
+        if (status != TN_E_DEVICE_MEMORY || !strstr(err.text, orders[i].words[0]) ||
+            !strstr(err.text, orders[i].words[1]))
+            fail_msg("%s: status %d: %s", orders[i].says, (int)status, err.text);
         tn_runtime_destroy(runtime);
     }
     tn_graph_destroy(graph);
