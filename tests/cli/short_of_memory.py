@@ -2,9 +2,11 @@
 """short_of_memory.py TENON PRELOAD [all]: the command while one of its allocations fails.
 
 Each command line runs with its n-th allocation failing (PRELOAD, tests/support/failing_malloc.c): for ten n
-spread over all, or for every n up to a thousand of them. It ends with 5 and one line that speaks of memory; or
-with 0 and all that it prints otherwise, since some allocations can be done without; or with 3 where it was the
-plugin that could not be loaded (an exit code of the device that is missing then). JSON that lacks something is found by comparing names and lengths of lists.
+spread over all, or with `all` for a thousand. It ends with
+  5  and one line that speaks of memory;
+  3  where the plugin could not be loaded, so that there is no device;
+  0  and all that it prints otherwise: some allocations can be done without. Of JSON, names, texts and the
+     lengths of lists are compared.
 """
 import json
 import os
@@ -27,7 +29,9 @@ COMMANDS = [
     ["devices", "--json"],
     ["plugins", "--why", "--json"],
 ]
-CHANGES = {"method", "cpu"}   # words that may differ: what a search finds in its time; "?"
+# Texts that differ from run to run: `method`, what a solver found in its time; `cpu`, the processor's name, which
+# is "?" where the file with it cannot be read.
+CHANGES = {"method", "cpu"}
 # Not there where the limits of the machine cannot be measured.
 OPTIONAL = {"bandwidth_share", "arithmetic_share", "read_gbps", "fp32_gflops"}
 
