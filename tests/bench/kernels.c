@@ -226,6 +226,7 @@ static const void *slot_of(const void *of)
 {
     return (const char *)k + ((const row *)of)->slot;
 }
+
 static void call_unary(const void *context)
 {
     KERNEL_OF(cpu_unary_kernel, context)(N, o->rows, o->sums);

@@ -221,6 +221,9 @@ static void every_other_call_does_nothing(void **state)
     assert_null(tlm_context_ids(NULL));
     assert_null(tlm_context_session(NULL));
     assert_int_equal(tlm_context_batch(NULL, 0), 0);
+    char name[16] = "";
+    assert_false(tlm_part_name(NULL, 0, name, sizeof name));
+    assert_false(tlm_part_name("k.0", 0, NULL, sizeof name));
     tlm_context_describe(NULL, &info);
     tlm_context_describe(context, NULL);
     tlm_context_memory(NULL, &report);

@@ -414,6 +414,35 @@ static void each_device_holds_its_share(void **state)
 
 // ------------------------------------------------------------------------------------------- words
 
+static void discard(void *context, const char *text, size_t bytes)
+{
+    (void)context;
+    (void)text;
+    (void)bytes;
+}
+
+static void parts_have_the_names_that_are_told(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(DEVICES, NULL);
+    tn_model *model = open_model(TEST_MODEL);
+    tlm_context *context = create(runtime, model, &(division){ TN_SPLIT_TENSOR, 2, NULL }, &exact);
+    for (uint32_t p = 0; p <= 2; p++) {
+        char name[16];
+        tn_error err = { 0 };
+        assert_true(tlm_part_name("k.0", p, name, sizeof name));
+        assert_int_equal(tn_session_explain_name(tlm_context_session(context), 0, name,
+                                                 &(tn_sink){ NULL, discard }, &err),
+                         p < 2 ? TN_OK : TN_E_NOT_FOUND);
+    }
+    tlm_context_destroy(context);
+    tn_model_close(model);
+    tn_runtime_destroy(runtime);
+    char cut[9];
+    assert_false(tlm_part_name("k.0", 1, cut, sizeof cut));
+    assert_string_equal(cut, "k.0.part");
+}
+
 static void shares_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -720,6 +749,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_type_of_kv_cache_has_the_logits_of_one_device),
         cmocka_unit_test(a_long_context_has_the_logits_of_one_device),
         cmocka_unit_test(each_device_holds_its_share),
+        cmocka_unit_test(parts_have_the_names_that_are_told),
         cmocka_unit_test(shares_that_are_none_are_refused),
         cmocka_unit_test(what_cannot_be_divided_is_told),
         cmocka_unit_test(layers_for_the_cpu_are_not_divided),

@@ -13,14 +13,25 @@ void tlm_build_mark(tlm_builder *b, uint32_t layer, uint32_t part)
     tn_graph_mark(b->graph, layer, part);
 }
 
+bool tlm_part_name(const char *name, uint32_t part, char *to, size_t bytes)
+{
+    if (!name || !to)
+        return false;
+    int length = snprintf(to, bytes, "%s.part%" PRIu32, name, part);
+    return length >= 0 && (size_t)length < bytes;
+}
+
 void tlm_build_name(const tlm_builder *b, char to[TLM_NODE_NAME_BYTES], const char *format, ...)
 {
+    char whole[TLM_NODE_NAME_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(to, TLM_NODE_NAME_BYTES, format, arguments);
+    vsnprintf(whole, sizeof whole, format, arguments);
     va_end(arguments);
-    if (b->part != TN_NO_PART && length > 0 && length < TLM_NODE_NAME_BYTES)
-        snprintf(to + length, TLM_NODE_NAME_BYTES - (size_t)length, ".part%" PRIu32, b->part);
+    if (b->part == TN_NO_PART || !*whole)
+        memcpy(to, whole, sizeof whole);
+    else
+        (void)tlm_part_name(whole, b->part, to, TLM_NODE_NAME_BYTES);
 }
 
 // Of a node that uses a weight: that of the weight without its ".weight".

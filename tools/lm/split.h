@@ -11,7 +11,7 @@
 
 #include <tenon/lm.h>
 
-enum { TLM_MOST_PARTS = 64, TLM_NOTE_BYTES = 256 };
+enum { TLM_NOTE_BYTES = 256 };
 
 typedef struct tlm_split {
     bool has_heads;         // TN_SPLIT_TENSOR, else TN_SPLIT_ROW

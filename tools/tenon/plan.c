@@ -1,11 +1,10 @@
 // plan.c: tenon plan
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "plan.h"
 
-enum { MOST_BATCH = 512, MOST_PARTS = 64 };   // of a context, of a layer
+enum { MOST_BATCH = 512 };   // of a context
 
 static const cli_option options[] = {
     CLI_TEXTLESS_MODEL_OPTIONS,
@@ -68,8 +67,7 @@ static tn_status explain_parts(const cli_loaded *loaded, const char *name, tn_er
 {
     char part[256];
     bool is_found = false;
-    for (uint32_t p = 0; p < MOST_PARTS && strlen(name) < sizeof part - 16; p++) {
-        snprintf(part, sizeof part, "%s.part%" PRIu32, name, p);
+    for (uint32_t p = 0; p < TLM_MOST_PARTS && tlm_part_name(name, p, part, sizeof part); p++) {
         tn_status status = explain_name(loaded, part, err);
         if (status != TN_OK && status != TN_E_NOT_FOUND)
             return status;

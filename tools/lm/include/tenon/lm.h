@@ -343,6 +343,13 @@ TLM_API const tn_session *tlm_context_session(const tlm_context *context);
 // such graph. Since 0.1
 TLM_API uint32_t tlm_context_batch(const tlm_context *context, uint32_t graph);
 
+enum { TLM_MOST_PARTS = 64 };   // of a layer that TN_SPLIT_ROW or TN_SPLIT_TENSOR divides
+
+// Writes the name that part number `part`, from 0, of what has a name as a whole has in the graphs:
+// "k.0" has "k.0.part1". With its NUL at most `bytes`; false where that cuts it, or NULL is given.
+// [any] Since 0.1
+TLM_API bool tlm_part_name(const char *name, uint32_t part, char *to, size_t bytes);
+
 // What a call of tlm_eval does at the least, whatever devices do it: by these a speed is held
 // against what a machine can do.
 typedef struct tlm_work {
