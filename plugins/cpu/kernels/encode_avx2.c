@@ -106,7 +106,7 @@ static inline int encode_four(const float *x, cpu_block_q8 *to)
     __m256i top[4], sums[4];
     __m128i tops, halves;
     __m128 scale, inverse, d, sum;
-    float inverses[4], ds[4], all[4];
+    float inverses[4], ds[4], block_sums[4];
 
     for (int b = 0; b < 4; b++) {
         const float *at = x + b * CPU_BLOCK;
@@ -141,12 +141,22 @@ static inline int encode_four(const float *x, cpu_block_q8 *to)
     }
     sum = _mm_mul_ps(d, _mm_cvtepi32_ps(across(added, sums)));
     _mm_storeu_ps(ds, d);
-    _mm_storeu_ps(all, sum);
+    _mm_storeu_ps(block_sums, sum);
     for (int b = 0; b < 4; b++) {
         to[b].d = ds[b];
-        to[b].sum = all[b];
+        to[b].sum = block_sums[b];
     }
     return 1;
+}
+
+static inline void encode_one(const float *x, cpu_block_q8 *to)
+{
+    __m256i q;
+    int sum;
+
+    to->d = _cvtsh_ss(round_block(x, &q, &sum));
+    to->sum = to->d * (float)sum;
+    _mm256_storeu_si256((__m256i *)(void *)to->q, q);
 }
 
 void cpu_encode_q8_avx2(int64_t n, const float *from, void *to)
@@ -155,18 +165,11 @@ void cpu_encode_q8_avx2(int64_t n, const float *from, void *to)
     int64_t i = 0;
 
     while (i < n) {
-        if (i + 4 * CPU_BLOCK <= n && encode_four(from + i, block)) {
-            i += 4 * CPU_BLOCK;
-            block += 4;
-            continue;
-        }
-        __m256i q;
-        int sum;
+        int done = i + 4 * CPU_BLOCK <= n && encode_four(from + i, block) ? 4 : 1;
 
-        block->d = _cvtsh_ss(round_block(from + i, &q, &sum));
-        block->sum = block->d * (float)sum;
-        _mm256_storeu_si256((__m256i *)(void *)block->q, q);
-        i += CPU_BLOCK;
-        block++;
+        if (done == 1)
+            encode_one(from + i, block);
+        i += done * CPU_BLOCK;
+        block += done;
     }
 }

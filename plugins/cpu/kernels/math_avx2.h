@@ -64,7 +64,7 @@ static inline float sum_lanes(__m256 v)
 // sum_lanes of 4 vectors, with the same bits.
 static inline __m128 sum_lanes_of_4(const __m256 v[4])
 {
-    // halves: each vector's is a half here; quarters; pairs: sums of v[0] and v[2], v[1] and v[3]
+    // a: the half sums of v[0] and of v[1], side by side; b: of v[2] and v[3]
     __m256 a = _mm256_add_ps(_mm256_blend_ps(v[0], v[1], 0xf0),
                              _mm256_permute2f128_ps(v[0], v[1], 0x21));
     __m256 b = _mm256_add_ps(_mm256_blend_ps(v[2], v[3], 0xf0),

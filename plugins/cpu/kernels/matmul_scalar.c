@@ -93,10 +93,7 @@ void cpu_matmul_q4_1_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, c
         int64_t p = n / tokens, t = n % tokens;
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
         const cpu_panel_q4_1 *w = (const cpu_panel_q4_1 *)panel + p * blocks;
-        float *to = acc + t * acc_stride + p * CPU_PANEL_ROWS;
-
-        if (from_0)
-            memset(to, 0, CPU_PANEL_ROWS * sizeof *to);
+        float *to = panel_sums(acc, acc_stride, t, p, from_0);
 
         for (int64_t b = 0; b < blocks; b++, block++, w++)
             for (int r = 0; r < CPU_PANEL_ROWS; r++) {
@@ -118,10 +115,7 @@ void cpu_matmul_q8_0_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, c
         int64_t p = n / tokens, t = n % tokens;
         const cpu_block_q8 *block = (const void *)((const char *)x + t * x_stride);
         const cpu_panel_q8_0 *w = (const cpu_panel_q8_0 *)panel + p * blocks;
-        float *to = acc + t * acc_stride + p * CPU_PANEL_ROWS;
-
-        if (from_0)
-            memset(to, 0, CPU_PANEL_ROWS * sizeof *to);
+        float *to = panel_sums(acc, acc_stride, t, p, from_0);
 
         for (int64_t b = 0; b < blocks; b++, block++, w++)
             for (int r = 0; r < CPU_PANEL_ROWS; r++) {

@@ -1,5 +1,5 @@
-// panel.h: one token by way of a panel: for the scalar level, and for what is left of a block of
-// 256.
+// panel.h: one token by way of a panel, for the scalar level and for what is left of a block of
+// 256; and where the scalar level adds up a panel.
 #ifndef CPU_PANEL_H
 #define CPU_PANEL_H
 
@@ -28,6 +28,16 @@ static inline const uint8_t *block_of(uint8_t *room, size_t bytes, const void *w
         i += piece;
     }
     return room;
+}
+
+// The 8 sums of panel p with token t, cleared where they begin at 0.
+static inline float *panel_sums(float *acc, int64_t acc_stride, int64_t t, int64_t p, int from_0)
+{
+    float *sums = acc + t * acc_stride + p * CPU_PANEL_ROWS;
+
+    if (from_0)
+        memset(sums, 0, CPU_PANEL_ROWS * sizeof *sums);
+    return sums;
 }
 
 // w_blocks: parts of 32 in a block of the weight, 1 or 8. In pieces, so that the panel fits the
