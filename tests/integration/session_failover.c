@@ -551,10 +551,10 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
           TN_E_DEVICE_LOST,
           { "call 3 of device a", "b: this device has no" } },
         { "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":3,\"lost\":true}},"
-          "{\"name\":\"b\",\"memory_bytes\":4000}]",
+          "{\"name\":\"b\",\"memory_bytes\":7000}]",
           a_and_b,
           TN_E_DEVICE_LOST,
-          { "call 3 of device a", "without it: b: " } },
+          { "call 3 of device a", "7000 are free; b is the only device that was named" } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         need(start(&p, cases[i].devices, cases[i].names, 0, 0), &p);
