@@ -13,7 +13,6 @@
 enum {
     LEVELS = 4,
     MORE_URGENT = 2,         // times
-    FIRST_ROUNDS = 3,        // of searching at the bound before the limit is relaxed
     MORE_ROUNDS = 4,         // of a level before it is another's turn
     ROUND_STEPS = 4,         // an item of the level, of the first round: most that can be found is
                              // found without many dead ends, or from another start
@@ -26,6 +25,9 @@ enum {
     MOST_COVERED = 400,      // sections that the items of a level cover, for each item of all: what
                              // is fixed costs as much in each pass around it
     AROUND_PARTS = 2,        // such a pass takes as long as one step for so many items
+    UNSEARCHED_STEPS = 16,   // an item of all, that a level is behind which is not searched at once
+    LOOSE_TURNS = 4,         // of a level, from one pass around a packing that is above what
+                             // repairs are after to the next
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
                              // where nothing says how low it has to be
     MANY_ITEMS = 1024,       // have a level more
@@ -48,12 +50,13 @@ enum {
 typedef struct turn {
     uint32_t full_percent;
     bool is_searched;        // at once, not only when all have had as much
+    uint32_t first_rounds;   // of searching at the bound before the limit is relaxed
     uint32_t steps_before;   // an item of all: what each level before it has to have used
 } turn;
 
-static const turn turns_of_few[] = { { 90, true, 0 }, { 80, true, 0 }, { 0, true, 0 } };
+static const turn turns_of_few[] = { { 90, true, 3, 0 }, { 80, true, 3, 0 }, { 0, true, 3, 0 } };
 static const turn turns_of_many[LEVELS] = {
-    { 90, false, 0 }, { 95, true, 0 }, { 80, true, 16 }, { 0, true, 32 }
+    { 90, false, 0, 0 }, { 95, true, 0, 0 }, { 80, true, 0, 16 }, { 0, true, 0, 32 }
 };
 
 // What skyline passes over some items need.
@@ -85,6 +88,7 @@ typedef struct level {
     bool is_spread;      // the others were put around those
     tni_plan_search *search;
     uint32_t round;
+    uint32_t loose_turns;   // that left a packing with no pass around it
     uint64_t round_steps;
     uint64_t used;   // steps, and what passes around it cost in steps
 } level;
@@ -264,11 +268,16 @@ static uint64_t lower_limit(const packer *p, const level *l, uint64_t limit)
     return down > p->sections->bound / LEAST_STEP_PARTS ? limit - down : p->near;
 }
 
+static uint64_t loose_limit(const packer *p)
+{
+    return p->sections->bound + p->sections->bound / LOOSE_PARTS;
+}
+
 // Repairs what the pass has put around the level, first where it is above the level or above a
 // hundredth more than the bound, then to lower and lower limits; all below the best of all.
 static void repair(packer *p, const level *l)
 {
-    uint64_t limit = p->sections->bound + p->sections->bound / LOOSE_PARTS;
+    uint64_t limit = loose_limit(p);
     uint64_t work = REPAIR_WORK * (uint64_t)p->sections->item_count;
     const uint64_t *offsets = p->desk.offsets;
     work = work < MOST_REPAIR_WORK ? work : MOST_REPAIR_WORK;
@@ -403,9 +412,11 @@ static bool begin_level(packer *p, const turn *turns)
     uint64_t before = p->steps;
     if (!make_level(p, l, t->full_percent) || !pack_quickly(p, l))
         return false;
+    if (!t->is_searched)
+        l->used = UNSEARCHED_STEPS * (uint64_t)p->sections->item_count;
     if (is_done(p) || l->peak <= p->least || !(t->is_searched || l->is_whole))
         return true;
-    if (p->steps && !search_level(p, l, FIRST_ROUNDS, true))
+    if (p->steps && !search_level(p, l, t->first_rounds, true))
         return false;
     spread(p, l);
     l->used = before - p->steps;
@@ -432,7 +443,8 @@ static bool search_on(packer *p)
         l->peak = NO_PEAK;
     if (!search_level(p, l, MORE_ROUNDS, has_many))
         return false;
-    spread(p, l);
+    if (l->is_whole || l->peak <= loose_limit(p) || ++l->loose_turns % LOOSE_TURNS == 0)
+        spread(p, l);
     l->used += before - p->steps + p->sections->item_count / AROUND_PARTS;
     return true;
 }

@@ -13,10 +13,11 @@ enum {
     WEIGHT = 16,         // of a dead end
     FULL_PERCENT = 90,   // of the bound
     FULL_DEAD_ENDS = 16,
-    RELAX_DEAD_ENDS = 256,   // before the limit is raised,
-    RELAX_WORK = 4,          // or work, an item
-    RELAX_PARTS = 1024,      // of the limit, by which it is raised first
-    LATE_DECISIONS = 32      // from one look at the clock to the next
+    RELAX_DEAD_ENDS = 16,     // before the limit is raised,
+    RELAX_WORK = 4,           // or work, an item,
+    RELAX_LEAST_WORK = 256,   // and so much
+    RELAX_PARTS = 16384,      // of the limit, by which it is raised first
+    LATE_DECISIONS = 32       // from one look at the clock to the next
 };
 
 // Full sections come first: above FULL_PERCENT of the bound the weight grows up to that of
@@ -330,7 +331,7 @@ tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t 
     tni_plan_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
     stretch changed = { 0, s->sections->count };
     uint64_t more = s->limit / RELAX_PARTS + 1, begin = s->work;
-    const uint64_t most = RELAX_WORK * (uint64_t)s->sections->item_count + RELAX_DEAD_ENDS;
+    const uint64_t most = RELAX_WORK * (uint64_t)s->sections->item_count + RELAX_LEAST_WORK;
     uint32_t dead_ends = 0;
     while (s->unplaced) {
         bool is_dead_end;

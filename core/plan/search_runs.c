@@ -71,15 +71,30 @@ static uint64_t least_raise(const valley *v, const choices *c)
     return to_wall < c->least_bytes ? to_wall : c->least_bytes;
 }
 
+static bool may_raise(const tni_plan_search *s, uint64_t raise, uint32_t section)
+{
+    return raise != TNI_NO_WALL && raise <= slack(s, section);
+}
+
 static bool may_close(const tni_plan_search *s, const valley *v, const choices *c, uint32_t section)
 {
-    uint64_t raise = least_raise(v, c);
-    return raise != TNI_NO_WALL && raise <= slack(s, section);
+    return may_raise(s, least_raise(v, c), section);
+}
+
+// A score has the choices by their weight in its upper half.
+static uint64_t choices_scaled(uint32_t choice_count)
+{
+    return (uint64_t)(choice_count - 1) << 20;
+}
+
+static uint64_t choices_weight(const tni_plan_search *s, uint32_t section)
+{
+    return 16 + (uint64_t)s->weight[section];
 }
 
 static uint64_t score(const tni_plan_search *s, uint32_t section, uint32_t choice_count)
 {
-    uint64_t by_choices = ((uint64_t)(choice_count - 1) << 20) / (16 + s->weight[section]);
+    uint64_t by_choices = choices_scaled(choice_count) / choices_weight(s, section);
     if (by_choices > UINT32_MAX - 1)
         by_choices = UINT32_MAX - 1;
     return by_choices << 32 | slack(s, section) >> s->slack_shift;
@@ -89,17 +104,37 @@ static uint64_t score(const tni_plan_search *s, uint32_t section, uint32_t choic
 static look_answer note_run(tni_plan_search *s, const valley *v, const choices *c)
 {
     open_run best = { .score = TNI_NO_SCORE };
+    uint64_t raise = least_raise(v, c);
+    uint64_t too_many = UINT64_C(1) << 32;   // choices by weight: no better than the best
     uint32_t count = 0;
     for (uint32_t t = c->part.first; t < c->part.end; t++) {
         count += s->difference[t];
-        bool closes = may_close(s, v, c, t);
+        bool closes = may_raise(s, raise, t);
         if (count + closes == 0)
             return LOOK_DEAD_END;
+        if (choices_scaled(count + closes) >= too_many * choices_weight(s, t))
+            continue;   // known without a division
         uint64_t own = score(s, t, count + closes);
-        if (own < best.score)
+        if (own < best.score) {
             best = (open_run){ c->run.end, t, v->at, own, closes };
+            too_many = (own >> 32) + 1;
+        }
     }
     return tni_plan_search_set_run(s, c->run.first, &best) ? LOOK_FINE : LOOK_NO_MEMORY;
+}
+
+// Whether there is so much room above that any choice will do.
+static bool is_ample(const tni_plan_search *s, uint32_t section)
+{
+    return slack(s, section) > s->ample;
+}
+
+static bool all_are_ample(const tni_plan_search *s, stretch run)
+{
+    for (uint32_t t = run.first; t < run.end; t++)
+        if (!is_ample(s, t))
+            return false;
+    return true;
 }
 
 // The section with the most still to be placed on.
@@ -112,12 +147,6 @@ static uint32_t fullest(const tni_plan_search *s, stretch run)
     return most;
 }
 
-// Whether there is so much room above that any choice will do.
-static bool is_ample(const tni_plan_search *s, uint32_t section)
-{
-    return slack(s, section) > s->ample;
-}
-
 // Wide ones come first: what they fall into is quicker to look at.
 static look_answer note_ample_run(tni_plan_search *s, const valley *v, stretch run)
 {
@@ -126,10 +155,12 @@ static look_answer note_ample_run(tni_plan_search *s, const valley *v, stretch r
     return tni_plan_search_set_run(s, run.first, &whole) ? LOOK_FINE : LOOK_NO_MEMORY;
 }
 
-static stretch part_around(stretch run, uint32_t section)
+// Of a wide run what lies around its fullest section.
+static stretch part_to_look_at(const tni_plan_search *s, stretch run)
 {
     if (run.end - run.first <= WIDE)
         return run;
+    uint32_t section = fullest(s, run);
     return (stretch){ section - run.first > BESIDE ? section - BESIDE : run.first,
                       run.end - section > BESIDE ? section + BESIDE : run.end };
 }
@@ -137,10 +168,9 @@ static stretch part_around(stretch run, uint32_t section)
 // Closes the sections of an open run that nothing covers, and notes the runs between them.
 static look_answer look_at_run(tni_plan_search *s, const valley *v, stretch run)
 {
-    uint32_t most = fullest(s, run);
-    if (is_ample(s, most))
+    if (all_are_ample(s, run))
         return note_ample_run(s, v, run);
-    stretch part = part_around(run, most);
+    stretch part = part_to_look_at(s, run);
     choices all = find_choices(s, run, part);
     uint32_t count = 0;
     bool is_whole = true;
@@ -167,12 +197,11 @@ static look_answer look_at_run(tni_plan_search *s, const valley *v, stretch run)
         stretch open = { t, t + 1 };
         while (open.end < run.end && !s->is_closed[open.end])
             open.end++;
-        most = fullest(s, open);
         look_answer look;
-        if (is_ample(s, most)) {
+        if (all_are_ample(s, open)) {
             look = note_ample_run(s, v, open);
         } else {
-            choices of_open = find_choices(s, open, part_around(open, most));
+            choices of_open = find_choices(s, open, part_to_look_at(s, open));
             look = note_run(s, v, &of_open);
         }
         if (look != LOOK_FINE)
