@@ -14,6 +14,13 @@ tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status statu
     return tni_lane_blame(lane, tni_device_fail(lane->device, call, status, plugin_error, err));
 }
 
+tn_status tni_lane_fail_work(const tni_lane *lane, const char *call, tnp_status status,
+                             const tnp_error *plugin_error, tn_error *err)
+{
+    return tni_lane_blame(lane,
+                          tni_device_fail_work(lane->device, call, status, plugin_error, err));
+}
+
 // Perhaps on the thread of a device's notice.
 tn_status tni_lane_blame(const tni_lane *lane, tn_status status)
 {
@@ -119,15 +126,21 @@ void tni_lane_close(tni_lane *lane)
     *lane = (tni_lane){ 0 };
 }
 
-// Free is what is free now: the lane was opened before its other buffers were made.
+// Free is what is free now: the lane was opened before its other buffers were made. That is told
+// where memory is what failed.
 static tn_status fail_allocation(const tni_lane *lane, uint64_t bytes, const char *what,
                                  tnp_status answer, const tnp_error *plugin_error, tn_error *err)
 {
     char call[200];
     tnp_memory_info now;
-    bool is_told = tni_device_memory(lane->device, 0, &now, NULL) == TN_OK;
-    tni_format_text(call, sizeof call, "%s needs %" PRIu64 " bytes, %" PRIu64 " were free", what,
-                    bytes, is_told ? now.free_bytes : lane->memory.free_bytes);
+    if (answer == TNP_E_DEVICE_MEMORY || answer == TNP_E_HOST_MEMORY) {
+        bool is_told = tni_device_memory(lane->device, 0, &now, NULL) == TN_OK;
+        tni_format_text(call, sizeof call,
+                        "%s needs %" PRIu64 " bytes, %" PRIu64 " were free: buffer_alloc", what,
+                        bytes, is_told ? now.free_bytes : lane->memory.free_bytes);
+    } else {
+        tni_format_text(call, sizeof call, "%" PRIu64 " bytes for %s: buffer_alloc", bytes, what);
+    }
     return tni_lane_made(lane, call, answer, NULL, plugin_error, err);
 }
 
@@ -236,14 +249,19 @@ bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void
     return true;
 }
 
-tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_error *err)
+static tnp_status wait_for(const tni_lane *lane, uint32_t role, uint64_t value, tnp_error *err)
 {
     tnp_semaphore *semaphore = lane->queues[role].semaphore;
-    if (!semaphore)   // no work is ever given to this queue
-        return TN_OK;
-    tnp_error plugin_error = tni_plugin_error();
-    tnp_status status = lane->table->semaphore_wait(semaphore, value, UINT64_MAX, &plugin_error);
-    return status == TNP_OK ? TN_OK : tni_lane_fail(lane, "run", status, &plugin_error, err);
+    *err = tni_plugin_error();
+    return semaphore ? lane->table->semaphore_wait(semaphore, value, UINT64_MAX, err)
+                     : TNP_OK;   // no work is ever given to this queue
+}
+
+tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_error *err)
+{
+    tnp_error plugin_error;
+    tnp_status answer = wait_for(lane, role, value, &plugin_error);
+    return answer == TNP_OK ? TN_OK : tni_lane_fail_work(lane, "run", answer, &plugin_error, err);
 }
 
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
@@ -262,9 +280,11 @@ tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
     if (answer != TNP_OK)
         return tni_lane_fail(lane, "copy", answer, &plugin_error, err);
     queue->signal++;
-    status = tni_lane_wait(lane, TNI_COMPUTE, queue->signal, err);
-    if (status != TN_OK)
-        tni_lane_recover(lane);
+    answer = wait_for(lane, TNI_COMPUTE, queue->signal, &plugin_error);
+    if (answer == TNP_OK)
+        return TN_OK;
+    status = tni_lane_fail(lane, "copy", answer, &plugin_error, err);
+    tni_lane_recover(lane);
     return status;
 }
 

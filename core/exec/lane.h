@@ -92,10 +92,12 @@ tn_status tni_lane_mend(tni_lane *lane, tn_error *err);
 // What a call that makes something answered: TN_OK only when it made it.
 tn_status tni_lane_made(const tni_lane *lane, const char *call, tnp_status status, const void *made,
                         const tnp_error *plugin_error, tn_error *err);
-// "cpu0: <call>: <text>". A status that says the host or the claim was at fault is the plugin's own
-// fault here: TN_E_INTERNAL.
+// "cpu0: <call>: <text>". A status that speaks of what the host gave is the device's failure here:
+// TN_E_INTERNAL. The second one of work: what it says of values (DATA) stays.
 tn_status tni_lane_fail(const tni_lane *lane, const char *call, tnp_status status,
                         const tnp_error *plugin_error, tn_error *err);
+tn_status tni_lane_fail_work(const tni_lane *lane, const char *call, tnp_status status,
+                             const tnp_error *plugin_error, tn_error *err);
 
 // Every lane that has work gets queues that take what the graphs of the session submit.
 tn_status tni_queues_make(tn_session *session, tn_error *err);

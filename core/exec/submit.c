@@ -139,7 +139,7 @@ static tn_status give_until_taken(walk *w, uint32_t index, give call, const char
     }
     if (answer != TNP_OK)
         return on_lane(w, work->queue / TNI_QUEUES,
-                       tni_lane_fail(lane, name, answer, &plugin_error, err));
+                       tni_lane_fail_work(lane, name, answer, &plugin_error, err));
     queue->signal = signal;
     return TN_OK;
 }

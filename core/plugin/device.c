@@ -82,7 +82,7 @@ static tn_status open_device(tn_device *device, tn_error *err)
     tnp_device *opened = NULL;
     tnp_status answer = device->table->open(device->instance, &what, &opened, &said);
     if (answer != TNP_OK)
-        return tni_device_fail_call(device, "open", answer, &said, err);
+        return tni_device_fail(device, "open", answer, &said, err);
     if (!opened)
         return tni_fail(err, TN_E_INTERNAL,
                         "%s: open: a fault of the plugin, success without a device", device->name);
@@ -136,15 +136,15 @@ tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory
 {
     tnp_memory_info info = { .size = sizeof info };
     tnp_error said = tni_plugin_error();
-    char who[TNI_DEVICE_NAME_BYTES + 24];
+    char who[TNI_DEVICE_NAME_BYTES + 40];
     *out_info = info;
-    snprintf(who, sizeof who, "%s: memory %u", device->name, memory);
+    snprintf(who, sizeof who, "%s: memory_info: memory %u", device->name, memory);
     if (!device->opened || memory >= device->info.memory_count)
         return tni_fail(err, TN_E_ARG, "%s: the device is not open, or has only %u memories", who,
                         device->info.memory_count);
     tnp_status status = device->table->memory_info(device->opened, memory, &info, &said);
     if (status != TNP_OK)
-        return tni_fail_plugin(err, status, who, &said);
+        return tni_device_fail(device, "memory_info", status, &said, err);
     if (!tni_is_power_of_two(info.alignment_bytes) ||
         (info.import_alignment_bytes && !tni_is_power_of_two(info.import_alignment_bytes)))
         return tni_fail(err, TN_E_INTERNAL,

@@ -91,14 +91,15 @@ bool tni_runtime_is_traced(const tn_runtime *runtime);   // bounds made now are 
 tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
                           const tnp_error *plugin_error);
 
-// The same for a call on a device, "cpu0: open: text". [any]
-tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
-                               const tnp_error *plugin_error, tn_error *err);
-
-// A status that would blame the caller or the claim (ARG, UNSUPPORTED, VERSION) is the plugin's own
-// fault here: TN_E_INTERNAL. [any]
-tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
+// The same for a call on a device, "cpu0: open: text". A status that would speak of what the caller
+// of libtenon gave (ARG, UNSUPPORTED, VERSION, IO, DATA) is a failure of the device here:
+// TN_E_INTERNAL; the text has the name of what it said where the plugin gives no reason. [any]
+tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status answer,
                           const tnp_error *plugin_error, tn_error *err);
+
+// Of work, which looks at values that the caller gave: DATA stays. [any]
+tn_status tni_device_fail_work(const tn_device *device, const char *call, tnp_status answer,
+                               const tnp_error *plugin_error, tn_error *err);
 
 // An error for a call of a plugin to fill.
 static inline tnp_error tni_plugin_error(void)

@@ -36,18 +36,35 @@ tn_status tni_fail_plugin(tn_error *err, tnp_status status, const char *who,
     return tni_fail(err, status, "%.*s%s%s", bytes, who, who[bytes] ? "" : ": ", text);
 }
 
-tn_status tni_device_fail_call(const tn_device *device, const char *call, tnp_status status,
-                               const tnp_error *plugin_error, tn_error *err)
+// Of the host these would speak of the caller's arguments, values and files.
+static bool is_of_a_caller(tn_status status)
+{
+    return status == TN_E_ARG || status == TN_E_UNSUPPORTED || status == TN_E_VERSION ||
+           status == TN_E_IO || status == TN_E_DATA;
+}
+
+static tn_status fail_call(const tn_device *device, const char *call, tnp_status answer,
+                           const tnp_error *plugin_error, tn_error *err)
 {
     char who[320];
     tni_format_text(who, sizeof who, "%s: %s", device->name, call);
-    return tni_fail_plugin(err, status, who, plugin_error);
+    return tni_fail_plugin(err, answer, who, plugin_error);
 }
 
-tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status status,
+tn_status tni_device_fail(const tn_device *device, const char *call, tnp_status answer,
                           const tnp_error *plugin_error, tn_error *err)
 {
-    if (status == TNP_E_ARG || status == TNP_E_UNSUPPORTED || status == TNP_E_VERSION)
-        status = TNP_E_INTERNAL;
-    return tni_device_fail_call(device, call, status, plugin_error, err);
+    tn_status status = fail_call(device, call, answer, plugin_error, err);
+    if (!is_of_a_caller(status))
+        return status;
+    if (err)
+        err->status = TN_E_INTERNAL;
+    return TN_E_INTERNAL;
+}
+
+tn_status tni_device_fail_work(const tn_device *device, const char *call, tnp_status answer,
+                               const tnp_error *plugin_error, tn_error *err)
+{
+    return answer == TNP_E_DATA ? fail_call(device, call, answer, plugin_error, err)
+                                : tni_device_fail(device, call, answer, plugin_error, err);
 }

@@ -137,6 +137,21 @@ stops() {
     [[ $stderr == *"a: submit: queue_submit: call 6 of device a fails, as it is told to: the device is lost" ]]
 }
 
+@test "whatever a device answers, the exit code is that of a device that failed" {
+    local answer
+    for answer in ARG UNSUPPORTED TIMEOUT IO VERSION DATA CANCELLED UNKNOWN; do
+        fails_with 7 "a: open: " write '[{"name":"a","fail":{"call":"open","status":"'$answer'"}}]' --device a
+        stops "call 6 of device a fails, as it is told to" write '[{"name":"a","fail":{"call":"queue_submit","at":6,"status":"'$answer'"}}]' --no-failover
+    done
+    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":40,"status":"IO"}}]' --no-failover --json
+    [ "$status" -eq 7 ]
+    [ "$(json 'o["error"]["exit_code"]')" = 7 ]
+    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":40,"status":"DATA"}}]' --json
+    [ "$status" -eq 7 ]
+    [ "$(json 'o["error"]["exit_code"]')" = 7 ]
+    fails_with 5 "a: compile: " write '[{"name":"a","fail":{"call":"compile","status":"HOST_MEMORY"}}]' --device a
+}
+
 @test "without devices the plugin says what to set, and the CPU works" {
     run --separate-stderr tenon plugins --why --plugin "$TENON_TEST_PLUGINS/sim.so"
     [ "$status" -eq 0 ]

@@ -538,7 +538,7 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
         { "[{\"name\":\"a\",\"fail\":[{\"call\":\"work\",\"at\":5,\"status\":\"IO\"},"
           "{\"call\":\"work\",\"at\":6}]}]",
           only_a,
-          TN_E_IO,
+          TN_E_INTERNAL,
           { "call 5 of device a", "" } },
         { "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":3,\"lost\":true}},"
           "{\"name\":\"b\",\"fail\":{\"call\":\"queue_submit\",\"at\":2,\"lost\":true}}]",

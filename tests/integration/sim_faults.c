@@ -193,7 +193,7 @@ static void a_model_on_a_device_that_fails_says_so(void **state)
         { "\"call\":\"bind\",\"lost\":true", TN_E_DEVICE_LOST },
         { "\"call\":\"buffer_alloc\",\"at\":10", TN_E_DEVICE_MEMORY },
         { "\"call\":\"queue_submit\",\"at\":3,\"lost\":true", TN_E_DEVICE_LOST },
-        { "\"call\":\"work\",\"at\":40,\"status\":\"IO\"", TN_E_IO },
+        { "\"call\":\"work\",\"at\":40,\"status\":\"IO\"", TN_E_INTERNAL },
     };
     tn_model *model = NULL;
     tn_error err = { 0 };
@@ -220,6 +220,63 @@ static void a_model_on_a_device_that_fails_says_so(void **state)
         tn_runtime_destroy(runtime);
         assert_string_equal(rig_log(), "");
     }
+    tn_model_close(model);
+}
+
+// Whatever a device answers, it is the device that failed: no status is left that would speak of a
+// file, an argument or a value of the application.
+static void every_status_of_a_device_is_a_failure_of_the_device(void **state)
+{
+    (void)state;
+    static const char *const calls[] = { "open",          "memory_info",      "claim",
+                                         "queue_create",  "semaphore_create", "buffer_alloc",
+                                         "compile",       "bind",             "queue_copy",
+                                         "semaphore_wait" };
+    static const struct {
+        const char *name;
+        tn_status gives;
+    } answers[] = {
+        { "ARG", TN_E_INTERNAL },
+        { "UNSUPPORTED", TN_E_INTERNAL },
+        { "HOST_MEMORY", TN_E_HOST_MEMORY },
+        { "DEVICE_MEMORY", TN_E_DEVICE_MEMORY },
+        { "TIMEOUT", TN_E_TIMEOUT },
+        { "IO", TN_E_INTERNAL },
+        { "VERSION", TN_E_INTERNAL },
+        { "BUSY", TN_E_BUSY },
+        { "DATA", TN_E_INTERNAL },
+        { "CANCELLED", TN_E_CANCELLED },
+        { "UNKNOWN", TN_E_INTERNAL },
+    };
+    tn_model *model = NULL;
+    tn_error err = { 0 };
+    assert_int_equal(tn_model_open(TEST_MODEL, NULL, &model, &err), TN_OK);
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++)
+        for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+            char devices[200], words[60];
+            bool may_come_again = strcmp(answers[i].name, "BUSY") == 0 &&
+                                  strcmp(calls[c], "queue_copy") == 0;
+            snprintf(devices, sizeof devices,
+                     "[{\"name\":\"a\",\"host_visible\":false,\"fail\":{\"call\":\"%s\","
+                     "\"status\":\"%s\"}}]",
+                     calls[c], answers[i].name);
+            snprintf(words, sizeof words, "%s: call 1 of device a", calls[c]);
+            tn_runtime *runtime = rig_simulated(devices, NULL);
+            tn_device *device = rig_device(runtime, "a");
+            tlm_context_options options = {
+                .size = sizeof options, .context_tokens = 64, .device_count = 1, .devices = &device
+            };
+            tlm_context *context = NULL;
+            tn_status status = tlm_context_create(runtime, model, &options, &context, &err);
+            bool is_right = may_come_again
+                                ? status == TN_OK
+                                : status == answers[i].gives && strncmp(err.text, "a: ", 3) == 0 &&
+                                      strstr(err.text, words);
+            if (!is_right)
+                fail_msg("%s: %s %s", devices, tn_status_name(status), err.text);
+            tlm_context_destroy(context);
+            tn_runtime_destroy(runtime);
+        }
     tn_model_close(model);
 }
 
@@ -380,6 +437,7 @@ int main(void)
         cmocka_unit_test(calls_that_only_some_devices_need_may_fail),
         cmocka_unit_test(a_device_that_cannot_tell_of_itself_is_left_out),
         cmocka_unit_test(a_model_on_a_device_that_fails_says_so),
+        cmocka_unit_test(every_status_of_a_device_is_a_failure_of_the_device),
         cmocka_unit_test(a_model_goes_on_wherever_it_stands),
         cmocka_unit_test(what_was_gone_back_behind_is_not_repeated),
     };

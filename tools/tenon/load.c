@@ -95,9 +95,10 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
 int cli_eval(const cli_loaded *loaded, const int32_t *ids, uint32_t count, const float **out_logits)
 {
     tn_error err = { 0 };
-    if (tlm_eval(loaded->context, ids, count, out_logits, &err) != TN_OK)
-        return fail(loaded, &err);
-    return cli_check_model(loaded->model);
+    tn_status status = tlm_eval(loaded->context, ids, count, out_logits, &err);
+    if (status == TN_E_DATA)   // the ids were looked at before: it is the device that refuses them
+        err.status = TN_E_INTERNAL;
+    return status == TN_OK ? cli_check_model(loaded->model) : fail(loaded, &err);
 }
 
 static tn_model_info describe(const cli_loaded *loaded)

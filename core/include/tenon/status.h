@@ -43,7 +43,7 @@ enum {
     TN_E_TIMEOUT = 6,
     TN_E_IO = 7,
     TN_E_VERSION = 8,
-    TN_E_INTERNAL = 9,   // a fault of libtenon or of a plugin; the text says which
+    TN_E_INTERNAL = 9,   // a fault of libtenon, of a plugin or of a device; the text says which
     TN_E_BUSY = 10,
     TN_E_DATA = 11,   // values do not fit the shapes: an index outside its table, a length above
                       // its capacity

@@ -186,10 +186,18 @@ static tnp_status read_alignment(const place *at, const json_t *value, sim_spec 
 static tnp_status read_status(const place *at, const json_t *value, sim_fault *fault)
 {
     static const word words[] = {
-        { "ARG", TNP_E_ARG },         { "HOST_MEMORY", TNP_E_HOST_MEMORY },
-        { "IO", TNP_E_IO },           { "DEVICE_MEMORY", TNP_E_DEVICE_MEMORY },
-        { "TIMEOUT", TNP_E_TIMEOUT }, { "INTERNAL", TNP_E_INTERNAL },
-        { "BUSY", TNP_E_BUSY },       { "DATA", TNP_E_DATA },
+        { "ARG", TNP_E_ARG },
+        { "UNSUPPORTED", TNP_E_UNSUPPORTED },
+        { "HOST_MEMORY", TNP_E_HOST_MEMORY },
+        { "DEVICE_MEMORY", TNP_E_DEVICE_MEMORY },
+        { "TIMEOUT", TNP_E_TIMEOUT },
+        { "IO", TNP_E_IO },
+        { "VERSION", TNP_E_VERSION },
+        { "INTERNAL", TNP_E_INTERNAL },
+        { "BUSY", TNP_E_BUSY },
+        { "DATA", TNP_E_DATA },
+        { "CANCELLED", TNP_E_CANCELLED },
+        { "UNKNOWN", 4711 },   // to the contract
     };
     uint32_t number = 0;
     tnp_status status = read_word(at, value, words, sizeof words / sizeof words[0], &number);

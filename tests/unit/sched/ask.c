@@ -407,7 +407,7 @@ static void a_device_that_cannot_answer_is_named(void **state)
     assert_string_equal(r.err.text, "fake0: claim: told not to answer");
     r.devices[0].opened = NULL;
     r.fakes[0].open_status = TNP_E_IO;
-    assert_int_equal(ask(), TN_E_IO);
+    assert_int_equal(ask(), TN_E_INTERNAL);
     assert_string_equal(r.err.text, "fake0: open: told not to open");
 }
 
@@ -422,7 +422,7 @@ static void a_device_that_fails_beside_others_takes_nothing_and_is_told(void **s
     assert_int_equal(ask(), TN_OK);
     assert_int_equal(answers.claim_count, 1);
     assert_int_equal(answers.failed_places, 2);
-    assert_int_equal(answers.failure.status, TN_E_IO);
+    assert_int_equal(answers.failure.status, TN_E_INTERNAL);
     assert_string_equal(answers.failure.text, "fake1: claim: told not to answer");
     assert_string_equal(answers.refusals[0].reason, answers.failure.text);
 }
