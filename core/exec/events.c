@@ -13,11 +13,22 @@ static uint32_t number_of(const tn_session *session, const tn_device *device)
     return UINT32_MAX;
 }
 
+static void keep_silent(void *context, int32_t level, const char *text)
+{
+    (void)context, (void)level, (void)text;
+}
+
+const tni_log *tni_session_log(const tn_session *session)
+{
+    static const tni_log silence = { keep_silent, NULL };
+    return session->is_plan_only ? &silence : tni_runtime_log(session->runtime);
+}
+
 void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,
                     uint64_t runs, const char *text)
 {
     if (kind != TN_EVENT_STOPPED)   // the caller is told that
-        tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING, "%s", text);
+        tni_log_line(tni_session_log(session), TN_LOG_WARNING, "%s", text);
     if (session->event_count == MOST_EVENTS ||
         !tni_grow(&session->arena.allocator, &session->events, &session->event_capacity,
                   session->event_count + 1, sizeof *session->events))

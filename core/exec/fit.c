@@ -53,6 +53,7 @@ static tn_status start_again(tn_session *session, tn_error *err)
         fit->weights[i] = fit->program_bytes[i] = fit->needed[i] = 0;
     }
     fit->kept_count = 0;
+    fit->has_failed_claim = false;
     return status;
 }
 
@@ -132,9 +133,10 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
         status = fit(session, err);
     if (status == TN_OK)
         tni_fit_mark_moved(session);
-    if (status == TN_E_DEVICE_MEMORY && start_again(session, NULL) == TN_OK)
+    session->fit.lacks_memory = status == TN_E_DEVICE_MEMORY && !session->fit.has_failed_claim;
+    if (session->fit.lacks_memory && start_again(session, NULL) == TN_OK)
         tni_fit_tell_demands(session, err);
-    if (status == TN_E_DEVICE_MEMORY && session->fit.short_place != TNP_NONE)
+    if (session->fit.lacks_memory && session->fit.short_place != TNP_NONE)
         return tni_lane_blame(&session->lanes[session->fit.short_place], status);
     return status;
 }

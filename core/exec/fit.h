@@ -41,6 +41,8 @@ typedef struct tni_fit {
     uint64_t *needed;          // of all: set when all graphs have a layout
     tni_kept_bytes *kept;      // of all graphs, sorted
     uint32_t kept_count, kept_capacity;
+    bool has_failed_claim;   // what then lacks memory is the device
+    bool lacks_memory;       // it does not fit: by what was reckoned, no call of a device failed
     bool is_short;           // without limits it did not fit: they hold
     uint32_t short_place;    // that was short of memory last; TNP_NONE
     uint32_t asked_layers;   // of the placement; its layers tell how many it became
@@ -66,6 +68,10 @@ uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bo
 uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
 // Of all graphs but one: some were dropped since.
 tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
+// "'w.1', 'w.2' and 3 more pinned values, and the states": what is ordered to be on a device. Answers
+// how many that are: the states are many.
+uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
+                              size_t bytes);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);
 
 #endif

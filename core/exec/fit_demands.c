@@ -62,17 +62,15 @@ static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
     return has_memory;
 }
 
-// "'w.1', 'w.2' and 3 more pinned values, and the states". Answers how many it names: the
-// states are many.
-static uint32_t name_demands(const tn_session *session, uint32_t place, char *out, size_t bytes)
+uint32_t tni_fit_name_demands(const tni_placement *p, const tn_device *device, char *out,
+                              size_t bytes)
 {
     enum { MOST_NAMES = 3, MANY = 2 };
-    const tni_placement *p = &session->placement;
     uint32_t count = 0;
     size_t used = 0;
     out[0] = '\0';
     for (uint32_t i = 0; i < p->pin_count; i++) {
-        if (p->pins[i].device != session->devices[place])
+        if (p->pins[i].device != device)
             continue;
         if (count++ < MOST_NAMES) {
             tni_format_text(out + used, bytes - used, "%s'%.60s'", count > 1 ? ", " : "",
@@ -85,24 +83,45 @@ static uint32_t name_demands(const tn_session *session, uint32_t place, char *ou
                         count - MOST_NAMES, count - MOST_NAMES == 1 ? "" : "s");
         used = strlen(out);
     }
-    if (p->kv_device == session->devices[place])
+    if (p->kv_device == device)
         tni_format_text(out + used, bytes - used, "%sthe states", count ? ", and " : "");
-    return count + (p->kv_device == session->devices[place] ? MANY : 0);
+    return count + (p->kv_device == device ? MANY : 0);
 }
 
-// Devices that were named, when nothing else may be used: "a and b".
+// Devices that were named, when nothing else may be used: "a and b", those too that are left out.
 static void name_devices(const tn_session *session, char *out, size_t bytes)
 {
+    uint32_t count = session->candidate_count;
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t i = 0; i < session->lane_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         tni_format_text(out + used, bytes - used, "%s%s",
-                        i == 0                         ? ""
-                        : i + 1 == session->lane_count ? " and "
-                                                       : ", ",
-                        session->lanes[i].device->name);
+                        i == 0           ? ""
+                        : i + 1 == count ? " and "
+                                         : ", ",
+                        session->candidates[i].device->name);
         used = strlen(out);
     }
+}
+
+// What is free on the others: "b has 1000 bytes free, c has 2000". Answers how many of them tell it.
+static uint32_t name_room(const tn_session *session, uint32_t without, char *out, size_t bytes)
+{
+    enum { MOST_NAMES = 4 };
+    uint32_t count = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        if (p == without || session->fit.free_bytes[p] == UINT64_MAX || count++ >= MOST_NAMES)
+            continue;
+        tni_format_text(out + used, bytes - used, "%s%s has %" PRIu64 "%s", count > 1 ? ", " : "",
+                        session->lanes[p].device->name, session->fit.free_bytes[p],
+                        count > 1 ? "" : " bytes free");
+        used = strlen(out);
+    }
+    if (count > MOST_NAMES)
+        tni_format_text(out + used, bytes - used, " and %" PRIu32 " more", count - MOST_NAMES);
+    return count;
 }
 
 static void add_to(tn_error *err, const char *text)
@@ -121,7 +140,8 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
         if (!tni_placement_demands(&session->placement, session->devices[p]) ||
             !find_demanded(session, p, &d))
             continue;
-        uint32_t count = name_demands(session, p, names, sizeof names);
+        uint32_t count = tni_fit_name_demands(&session->placement, session->devices[p], names,
+                                              sizeof names);
         if (d.bytes > fit->free_bytes[p]) {
             fit->short_place = p;
             tni_fail(err, TN_E_DEVICE_MEMORY,
@@ -139,14 +159,17 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
     }
     if (!err || at == TNP_NONE)
         return;
+    if (name_room(session, at, names, sizeof names)) {
+        tni_format_text(text, sizeof text, "nor does it fit when others take a share: %s", names);
+        add_to(err, text);
+    }
     if (session->placement.main_device == session->devices[at])
         add_to(err, "all layers are to be there, on the main device");
     if (session->are_named) {
+        bool is_one = session->candidate_count == 1;
         name_devices(session, names, sizeof names);
         tni_format_text(text, sizeof text, "%s %s the only device%s that %s named", names,
-                        session->lane_count == 1 ? "is" : "are",
-                        session->lane_count == 1 ? "" : "s",
-                        session->lane_count == 1 ? "was" : "were");
+                        is_one ? "is" : "are", is_one ? "" : "s", is_one ? "was" : "were");
         add_to(err, text);
     }
 }

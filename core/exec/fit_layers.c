@@ -50,7 +50,7 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
 
 static void tell_fewer(const tn_session *session)
 {
-    tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
+    tni_log_line(tni_session_log(session), TN_LOG_WARNING,
                  "placement: %" PRIu32 " of the %" PRIu32
                  " layers fit the memory that is free, the others are on the CPU",
                  tni_fit_count_offloaded(session), session->fit.asked_layers);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "exec/fit_internal.h"
 
 // As tni_lane_import looks at it, without a buffer of it.
@@ -63,7 +62,7 @@ tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err)
     }
     for (uint32_t i = 0; i < p->pin_count && is_met && status == TN_OK; i++)
         if (!is_met[i] && (i == 0 || strcmp(p->pins[i].value, p->pins[i - 1].value) != 0))
-            tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
+            tni_log_line(tni_session_log(session), TN_LOG_WARNING,
                          "placement: '%s' is pinned to %s, but no graph has a value of this name",
                          p->pins[i].value, p->pins[i].device->name);
     if (!is_met || status == TN_E_HOST_MEMORY)

@@ -102,11 +102,12 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
 }
 
 // A device that fails when it is asked would take nothing: it is the session that decides.
-static tn_status check_answers(const tn_session *session, const tni_answers *answers,
+static tn_status check_answers(tn_session *session, const tni_answers *answers,
                                tn_status status, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++)
         if (answers->failed_places >> i & 1) {
+            session->fit.has_failed_claim = true;
             tni_lane_blame(&session->lanes[i], status);
             return status == TN_OK
                        ? tn_error_set(err, answers->failure.status, answers->failure.text)
@@ -121,7 +122,7 @@ static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
     if (compiled->is_asked)
         return TN_OK;
     tni_arena_init(&scratch, &session->arena.allocator);
-    tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count, false,
+    tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count, session->is_plan_only,
                                &scratch, &compiled->answers, err);
     compiled->is_asked = status == TN_OK;
     tni_arena_finish(&scratch);

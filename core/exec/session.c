@@ -61,7 +61,7 @@ static tn_status take_default(tn_session *session, tn_error *err)
             add_candidate(session, device);
     }
     if (passed_over)
-        tni_log_line(tni_runtime_log(session->runtime), TN_LOG_WARNING,
+        tni_log_line(tni_session_log(session), TN_LOG_WARNING,
                      "%u devices are not used: a session takes %d", passed_over, TNI_MAX_PLACES);
     return session->candidate_count ? TN_OK : fail_no_device(session->runtime, err);
 }
@@ -243,7 +243,8 @@ static tn_status take_placement(tn_session *session, const tn_placement *placeme
 // A session that has its graphs and knows its devices: nothing of a device is touched.
 // *out_session is to be destroyed also after an error, where it is not NULL.
 static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint32_t graph_count,
-                       const tn_session_options *options, tn_session **out_session, tn_error *err)
+                       const tn_session_options *options, bool is_plan_only,
+                       tn_session **out_session, tn_error *err)
 {
     tn_allocator allocator = options->allocator ? *options->allocator
                                                 : *tni_runtime_allocator(runtime);
@@ -256,6 +257,7 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     session->runtime = runtime;
     (void)tni_runtime_sessions(runtime, 1);
     session->flags = options->flags;
+    session->is_plan_only = is_plan_only;
     session->last_graph = TNP_NONE;
     tni_relays_init(&session->relays);
     tn_status status = take_candidates(session, options, err);
@@ -283,7 +285,7 @@ tn_status tn_session_create(tn_runtime *runtime, const tn_graph *const *graphs,
         return status;
 
     tn_session *session = NULL;
-    status = begin(runtime, graphs, graph_count, &options, &session, err);
+    status = begin(runtime, graphs, graph_count, &options, false, &session, err);
     if (status == TN_OK)
         status = tni_session_make(session, err);
     if (status == TN_OK && !(session->flags & TN_SESSION_NO_FAILOVER))
@@ -305,10 +307,11 @@ tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs, ui
     if (status == TN_OK)
         status = check_arguments(runtime, graphs, graph_count, given, __func__, &options, err);
     if (status == TN_OK)
-        status = begin(runtime, graphs, graph_count, &options, &session, err);
+        status = begin(runtime, graphs, graph_count, &options, true, &session, err);
     if (status == TN_OK) {
-        session->is_plan_only = true;
         status = tni_session_make(session, err);
+        if (status == TN_E_DEVICE_MEMORY && !session->lacks_memory)
+            status = tn_error_set(err, TN_E_INTERNAL, err ? err->text : "");
     }
     tn_session_destroy(session);
     return status;

@@ -44,6 +44,7 @@ struct tn_session {
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
     bool is_plan_only;      // it is to tell whether it could be made: nothing is allocated
+    bool lacks_memory;      // it could not be made: by the plan, not by a call of a device
     bool is_reserved;       // arenas and states are there: a graph that is added has to fit
     uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
     uint32_t next_number;   // of a graph

@@ -143,13 +143,65 @@ stops() {
         fails_with 7 "a: open: " write '[{"name":"a","fail":{"call":"open","status":"'$answer'"}}]' --device a
         stops "call 6 of device a fails, as it is told to" write '[{"name":"a","fail":{"call":"queue_submit","at":6,"status":"'$answer'"}}]' --no-failover
     done
-    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":40,"status":"IO"}}]' --no-failover --json
+    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":12,"status":"IO"}}]' --no-failover --json
     [ "$status" -eq 7 ]
     [ "$(json 'o["error"]["exit_code"]')" = 7 ]
-    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":40,"status":"DATA"}}]' --json
+    run --separate-stderr write '[{"name":"a","fail":{"call":"work","at":12,"status":"DATA"}}]' --json
     [ "$status" -eq 7 ]
     [ "$(json 'o["error"]["exit_code"]')" = 7 ]
     fails_with 5 "a: compile: " write '[{"name":"a","fail":{"call":"compile","status":"HOST_MEMORY"}}]' --device a
+}
+
+@test "a device that the order needs: exit code 7, which call, and what is ordered there" {
+    local call
+    for call in open memory_info claim compile; do
+        local lost='[{"name":"a","fail":{"call":"'$call'","lost":true}},{"name":"b"}]'
+        fails_with 7 "a: $call: " write "$lost" --kv-device a
+        [[ $stderr == *"the device is lost; the states are ordered to be on a" ]]
+        fails_with 7 "a: $call: " write "$lost" -ot '.*=a'
+        [[ $stderr == *"the device is lost; 'blk.0.attn_k.weight', "*" and 35 more pinned values are ordered to be on a" ]]
+        fails_with 7 "a: $call: " write "$lost" --device a
+        [[ $stderr == *"the device is lost; a is the only device that was named" ]]
+    done
+    fails_with 7 "the device is lost; 'output_norm.weight' is ordered to be on a" write '[{"name":"a","fail":{"call":"open","lost":true}}]' -ot 'output_norm.*=a'
+}
+
+@test "what does not fit several devices: one line, with what each has free" {
+    fails_with 5 "1500000 are free; nor does it fit when others take a share: b has 1000000 bytes free; a and b are the only devices that were named" \
+        write '[{"name":"a","memory_bytes":1500000},{"name":"b","memory_bytes":1000000}]' --device a,b
+    [[ $stderr == *"; no context would fit, not even of one token: smaller types need less" ]]
+    fails_with 5 "; a context of 128 tokens would fit" on '[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]' \
+        run austen It -n 3 --device a,b
+    tenon run austen It -n 3 --ctx 128 --greedy --plugin "$TENON_TEST_PLUGINS/sim.so" --device a,b \
+        --set 'plugin.sim.devices=[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]'
+    # A device that was lost before is told once, and counts among those named.
+    run --separate-stderr write '[{"name":"a","fail":{"call":"open","lost":true}},{"name":"b","memory_bytes":1000000}]' --device a,b
+    [ "$status" -eq 7 ]
+    [ "${#stderr_lines[@]}" -eq 2 ]
+    [[ ${stderr_lines[1]} == *"without it: b: "*"a and b are the only devices that were named" ]]
+    # One that failed for once is not what is in the way.
+    run --separate-stderr write '[{"name":"a","memory_bytes":1500000,"fail":{"call":"open"}},{"name":"b","memory_bytes":1000000}]' --device a,b
+    [ "$status" -eq 5 ]
+    [ "${#stderr_lines[@]}" -eq 3 ]
+    [[ ${stderr_lines[2]} == *"tenon: a: "*"1500000 are free; "* ]]
+}
+
+@test "a smaller context is named only where it helps" {
+    local call
+    for call in open memory_info claim queue_create compile bind buffer_alloc; do
+        fails_with 5 "$call: call 1 of device a fails" write '[{"name":"a","fail":{"call":"'$call'","status":"DEVICE_MEMORY"}}]' --device a
+        [[ $stderr != *"would fit"* ]]
+    done
+    # Also where the device goes on failing.
+    local all='{"call":"open","status":"DEVICE_MEMORY"}' k
+    for k in {2..20}; do all+=',{"call":"open","status":"DEVICE_MEMORY","at":'$k'}'; done
+    fails_with 5 "open: call 1 of device a fails" write '[{"name":"a","fail":['"$all"']}]' --device a
+    [[ $stderr != *"would fit"* ]]
+    fails_with 5 "; a context of " on '[{"name":"a","memory_bytes":4300000}]' run austen It -n 3 --device a
+    # 64 bytes of the arena have nothing to do with it.
+    fails_with 7 "bytes for the arena: buffer_alloc: call 1 of device a fails, as it is told to: the device is lost" \
+        write '[{"name":"a","fail":{"call":"buffer_alloc","lost":true}}]' --device a
+    [[ $stderr != *"were free"* ]]
 }
 
 @test "without devices the plugin says what to set, and the CPU works" {

@@ -48,7 +48,8 @@ tn_status tlm_context_build(tlm_context *c, tn_error *err);
 uint32_t tlm_context_graphs(const tlm_context *c, const tn_graph *graphs[MOST_VARIANTS]);
 void tlm_context_drop_graphs(tlm_context *c);
 
-// context_fit.c. Adds to an error which context would fit. Answers its status.
+// context_fit.c. Adds to an error of memory which context would fit, where that is what helps.
+// Answers its status.
 tn_status tlm_context_say_what_fits(const tlm_context *c, tn_runtime *runtime,
                                     const tn_session_options *options, tn_error *err);
 

@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 
-// Whether a context of so many tokens would fit.
-static bool would_fit(const tlm_context *c, tn_runtime *runtime, const tn_session_options *options,
-                      uint32_t tokens)
+// Of a context of so many tokens: TN_OK, TN_E_DEVICE_MEMORY where it does not fit, or another error.
+static tn_status would_fit(const tlm_context *c, tn_runtime *runtime,
+                           const tn_session_options *options, uint32_t tokens)
 {
     tlm_context shorter = *c;
     const tn_graph *graphs[MOST_VARIANTS];
@@ -19,11 +19,11 @@ static bool would_fit(const tlm_context *c, tn_runtime *runtime, const tn_sessio
         status = tn_session_fits(runtime, graphs, tlm_context_graphs(&shorter, graphs), options,
                                  NULL);
     tlm_context_drop_graphs(&shorter);
-    return status == TN_OK;
+    return status;
 }
 
-// The longest context that fits, by trying: in steps of COARSE_TOKENS, below that to the token; 0 =
-// none.
+// The longest context that fits, where that of c does not, by trying: in steps of COARSE_TOKENS,
+// below that to the token; 0 = none.
 static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
                                   const tn_session_options *options)
 {
@@ -35,7 +35,7 @@ static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
                                       : (c->capacity + step - 1) / step;
         while (high - fits > 1) {   // `high` steps do not fit
             uint32_t middle = fits + (high - fits) / 2;
-            if (would_fit(c, runtime, options, middle * step))
+            if (would_fit(c, runtime, options, middle * step) == TN_OK)
                 fits = middle;
             else
                 high = middle;
@@ -48,8 +48,10 @@ static uint32_t longest_that_fits(const tlm_context *c, tn_runtime *runtime,
 tn_status tlm_context_say_what_fits(const tlm_context *c, tn_runtime *runtime,
                                     const tn_session_options *options, tn_error *err)
 {
-    uint32_t tokens = longest_that_fits(c, runtime, options);
     tn_error full = *err;
+    if (would_fit(c, runtime, options, c->capacity) != TN_E_DEVICE_MEMORY)
+        return full.status;   // it is not the context: a device failed
+    uint32_t tokens = longest_that_fits(c, runtime, options);
     return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
                              full.text, tokens, tokens == 1 ? "" : "s")
                   : tlm_fail(err, full.status,

@@ -66,8 +66,9 @@ TN_NODISCARD TN_API tn_status tn_session_create(tn_runtime *runtime, const tn_gr
                                                 tn_session **out_session, tn_error *err);
 
 // Whether tn_session_create would find a placement that fits the memory that is free now: asks,
-// assigns and plans, and allocates nothing on a device. Errors: those of tn_session_create.
-// Since 0.1
+// assigns and plans, allocates nothing on a device and logs nothing. Errors: those of
+// tn_session_create; TN_E_DEVICE_MEMORY says that it does not fit, a device that lacks memory for a
+// call of it has failed: TN_E_INTERNAL. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_fits(tn_runtime *runtime, const tn_graph *const *graphs,
                                               uint32_t graph_count,
                                               const tn_session_options *options, tn_error *err);
