@@ -12,7 +12,8 @@
 static tni_candidate *take_blamed(tn_session *session, tn_status status)
 {
     uint32_t place;
-    return tni_candidates_may_go_on(session, status) ? tni_candidates_take_culprit(session, &place) : NULL;
+    return tni_candidates_may_go_on(session, status) ? tni_candidates_take_culprit(session, &place)
+                                                     : NULL;
 }
 
 static tn_status begin(tn_session *session, tn_error *err)

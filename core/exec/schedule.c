@@ -102,8 +102,8 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
 }
 
 // A device that fails when it is asked would take nothing: it is the session that decides.
-static tn_status check_answers(tn_session *session, const tni_answers *answers,
-                               tn_status status, tn_error *err)
+static tn_status check_answers(tn_session *session, const tni_answers *answers, tn_status status,
+                               tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++)
         if (answers->failed_places >> i & 1) {
@@ -122,8 +122,8 @@ static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
     if (compiled->is_asked)
         return TN_OK;
     tni_arena_init(&scratch, &session->arena.allocator);
-    tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count, session->is_plan_only,
-                               &scratch, &compiled->answers, err);
+    tn_status status = tni_ask(compiled->graph, session->devices, session->lane_count,
+                               session->is_plan_only, &scratch, &compiled->answers, err);
     compiled->is_asked = status == TN_OK;
     tni_arena_finish(&scratch);
     return check_answers(session, &compiled->answers, status, err);

@@ -262,8 +262,9 @@ typedef struct product {
     uint64_t weight_bytes, x_bytes;
 } product;
 
-static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t dim,
-                              uint32_t columns, tn_error *err)
+// The graph, with bytes for its weight that nothing was written to yet.
+static tn_status make_graph(tni_bench *b, product *p, tn_dtype dtype, uint32_t dim,
+                            uint32_t columns, tn_error *err)
 {
     const tn_allocator *allocator = tni_runtime_allocator(b->runtime);
     p->weight_bytes = tn_dtype_bytes(dtype, (int64_t)dim * dim);
@@ -272,9 +273,6 @@ static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t
     p->x = tni_alloc(allocator, p->x_bytes);
     if (!p->weight || !p->x)
         return tni_fail_memory(err, "a product", p->weight_bytes + p->x_bytes);
-    memset(p->weight, 0x11, p->weight_bytes);
-    for (uint64_t i = 0; i < p->x_bytes / sizeof(float); i++)
-        p->x[i] = 1;
     tn_status status = tn_graph_create(allocator, &p->graph, err);
     if (status != TN_OK)
         return status;
@@ -282,14 +280,44 @@ static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t
     tn_value w = tn_graph_weight(p->graph, "w", dtype, 2, (int64_t[]){ dim, dim }, p->weight,
                                  p->weight_bytes);
     tn_graph_output(p->graph, "out", tn_graph_matmul(p->graph, x, w));
-    status = tn_graph_finish(p->graph, err);
+    return tn_graph_finish(p->graph, err);
+}
+
+// A CPU may use the weight where it is, so it does not count as what the device needs.
+static bool has_room_for_data(const tni_bench *b, const product *p)
+{
+    tnp_memory_info memory;
+    return b->device->info.kind != TNP_KIND_CPU ||
+           tni_device_memory(b->device, 0, &memory, NULL) != TN_OK || !memory.free_bytes ||
+           p->weight_bytes + p->x_bytes < memory.free_bytes;
+}
+
+static void fill(product *p)
+{
+    memset(p->weight, 0x11, p->weight_bytes);
+    for (uint64_t i = 0; i < p->x_bytes / sizeof(float); i++)
+        p->x[i] = 1;
+}
+
+// Data is made only for what fits: a large product takes long to fill.
+static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t dim,
+                              uint32_t columns, tn_error *err)
+{
+    tn_status status = make_graph(b, p, dtype, dim, columns, err);
+    if (status != TN_OK)
+        return status;
+    const tn_graph *graphs[] = { p->graph };
     tn_session_options options = { .size = sizeof options,
                                    .device_count = 1,
                                    .devices = &b->device,
                                    .flags = TN_SESSION_NO_FAILOVER };
-    return status == TN_OK ? tn_session_create(b->runtime, (const tn_graph *[]){ p->graph }, 1,
-                                               &options, &p->session, err)
-                           : status;
+    if (!has_room_for_data(b, p))
+        return TN_E_DEVICE_MEMORY;
+    status = tn_session_fits(b->runtime, graphs, 1, &options, err);
+    if (status != TN_OK)
+        return status;
+    fill(p);
+    return tn_session_create(b->runtime, graphs, 1, &options, &p->session, err);
 }
 
 static tn_status run_product(tni_bench *b, const product *p, double *out_ns, tn_error *err)

@@ -353,3 +353,16 @@ node 'blk.3.attn_q.part1': matmul of layer 3, on b" ]
     run --separate-stderr on '[{"name":"a"}]' austen --batch 1 --gpu-layers 2 --json
     [ "$(json '[s["why"] for s in o["segments"]]')" = "['first', 'layer']" ]
 }
+
+@test "SIGINT ends it at once with 130, and nothing is printed" {
+    python3 - >many.csv <<'PY'
+import random
+random.seed(3)   # of so many no plan is proved optimal for a long while
+print("lower,upper,size")
+for begin in [random.randrange(2000) for _ in range(2000)]:
+    print(f"{begin},{begin + random.randrange(1, 2000)},{random.randrange(1, 10**6)}")
+PY
+    run --separate-stderr bash -c '"$TENON" plan --intervals many.csv --json --time-limit 60000 & sleep 0.5; kill -INT $!; wait $!'
+    [ "$status" -eq 130 ]
+    [ -z "$output$stderr" ]
+}

@@ -65,7 +65,8 @@ PY
 @test "of a device of which no product and no copy could be measured the submit is kept" {
     DEVICES='[{"name":"a","memory_bytes":30000},{"name":"b","except":["matmul"]}]'
     run --separate-stderr on tune --size 256 --device a,b
-    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "tenon: warning: no product could be measured: no device takes one of 256 rows and columns, or has room for it; see --size" ]
     [[ $output == *"a: no product could be measured, its claims count as it says, a submit takes "*"  kept at "*"b: no product"*"  kept at "* ]]
     run --separate-stderr on tune --size 256 --device a,b --json
     [ "$(json '[(d["kept_at"] is None, d["products"], d["claim_factor"]) for d in o["devices"]]')" = "[(False, [], 1.0), (False, [], 1.0)]" ]
@@ -75,6 +76,23 @@ PY
     [[ $stderr == "tenon: no product and no copy could be measured: "* ]]
     run --separate-stderr on plan austen --device b,cpu0 --json
     [ "$(json '[d["measured"] for d in o["devices"] if d["name"] == "b"]')" = "[False]" ]
+}
+
+@test "for a size that no device has room for no data is made" {
+    DEVICES='[{"name":"a","memory_bytes":100000000}]'
+    # Writing its 16 GiB of weights takes longer.
+    run --separate-stderr bash -c 'ulimit -t 3; exec "$@"' tune "$TENON" tune --size 32768 --device a --dry-run \
+        --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$DEVICES"
+    [ "$status" -eq 0 ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *"no device takes one of 32768 rows and columns, or has room for it; see --size" ]]
+}
+
+@test "SIGINT ends it at once with 130, and nothing is printed or kept" {
+    run --separate-stderr bash -c '"$TENON" tune --size 8192 --device cpu0 -t 1 & sleep 0.7; kill -INT $!; wait $!'
+    [ "$status" -eq 130 ]
+    [ -z "$output" ] && [ -z "$stderr" ]
+    [ ! -e "$XDG_CACHE_HOME/tenon/tune" ]
 }
 
 @test "what cannot be is told" {

@@ -228,10 +228,10 @@ static void a_model_on_a_device_that_fails_says_so(void **state)
 static void every_status_of_a_device_is_a_failure_of_the_device(void **state)
 {
     (void)state;
-    static const char *const calls[] = { "open",          "memory_info",      "claim",
-                                         "queue_create",  "semaphore_create", "buffer_alloc",
-                                         "compile",       "bind",             "queue_copy",
-                                         "semaphore_wait" };
+    static const char *const calls[] = {
+        "open",         "memory_info", "claim", "queue_create", "semaphore_create",
+        "buffer_alloc", "compile",     "bind",  "queue_copy",   "semaphore_wait"
+    };
     static const struct {
         const char *name;
         tn_status gives;

@@ -76,7 +76,8 @@ static int run_once(const bench *b, const bench_result *test, double *out_ms)
     int code = rewind_to(b, depth);
     double begin = cli_now_ms();
     for (uint32_t at = 0; at < test->count && code == CLI_OK; at += size)
-        code = cli_eval(&b->loaded, b->ids + depth + at, size, &logits);
+        code = cli_is_interrupted() ? CLI_INTERRUPTED
+                                    : cli_eval(&b->loaded, b->ids + depth + at, size, &logits);
     *out_ms = cli_now_ms() - begin;
     return code;
 }
@@ -121,6 +122,7 @@ static int run_test(bench *b, bool is_prefill, uint32_t count, uint32_t threads)
     }
     test->bytes_per_token = bytes / count;
     b->report.result_count++;
+    cli_catch_interrupt();   // from now on there is something to print
     return code;
 }
 
@@ -204,6 +206,16 @@ static int run_with_threads(bench *b, const char *model, uint32_t threads)
     return code;
 }
 
+static uint32_t count_tests(const bench *b)
+{
+    uint32_t sizes = 0;
+    for (uint32_t i = 0; i < b->prompt.count; i++)
+        sizes += b->prompt.items[i] > 0;
+    for (uint32_t i = 0; i < b->decode.count; i++)
+        sizes += b->decode.items[i] > 0;
+    return b->threads.count * sizes;
+}
+
 static uint64_t peak_resident_bytes(void)
 {
     struct rusage usage;
@@ -224,12 +236,19 @@ static int measure(bench *b, const char *model)
     int code = CLI_OK;
     for (uint32_t t = 0; t < b->threads.count && code == CLI_OK; t++)
         code = run_with_threads(b, model, (uint32_t)b->threads.items[t]);
+    if (code == CLI_INTERRUPTED)
+        cli_note("interrupted behind %u of %u tests", b->report.result_count, count_tests(b));
     b->report.peak_bytes = peak_resident_bytes();
-    for (uint32_t t = 0; t < b->report.machine_count && code == CLI_OK; t++) {
+    for (uint32_t t = 0; t < b->report.machine_count && code == CLI_OK && !cli_is_interrupted();
+         t++) {
         bench_machine *machine = &b->report.machines[t];
         machine->is_known = machine_measure(machine->threads, &machine->limits);
     }
-    return code == CLI_OK ? bench_print(&b->report) : code;
+    b->report.is_interrupted = cli_is_interrupted();
+    if (code != CLI_OK && code != CLI_INTERRUPTED)
+        return code;
+    code = bench_print(&b->report);
+    return code == CLI_OK && b->report.is_interrupted ? CLI_INTERRUPTED : code;
 }
 
 static void drop_report(bench_report *report, size_t tests)
@@ -251,6 +270,7 @@ static int run(int argc, char **argv)
     bench b = { .given = &given };
     int count, code = cli_parse(&cli_bench_command, argc, argv, &given, 1, 1, &count);
     if (code < 0) {
+        cli_end_at_interrupt();
         code = parse("prompt", given.prompt, 0, MOST_TOKENS, &b.prompt);
         if (code == CLI_OK)
             code = parse("decode", given.decode, 0, MOST_TOKENS, &b.decode);

@@ -41,6 +41,7 @@ typedef struct bench_report {
     const bench_options *given;
     uint32_t context_tokens;
     uint64_t peak_bytes;   // resident at most, of the process: mapped files that were read as well
+    bool is_interrupted;   // not all tests are done, or the machine's limits are not known
     uint32_t result_count, machine_count;
     bench_result *results;
     bench_machine *machines;

@@ -103,7 +103,8 @@ static void print_table(const bench_report *report, const char *cpu)
             printf("at most %.1f GB/s are read and %.1f GFLOP/s multiplied\n",
                    machine->limits.read_gbps, machine->limits.fp32_gflops);
         else
-            printf("what the machine can do at most could not be measured\n");
+            printf("what the machine can do at most %s measured\n",
+                   report->is_interrupted ? "was not" : "could not be");
     }
 }
 
@@ -176,6 +177,8 @@ static int print_json(const bench_report *report, const char *cpu)
         report->model, "context_tokens", (int)report->context_tokens, "repetitions",
         (int)report->given->repetitions, "peak_resident_bytes", (json_int_t)report->peak_bytes,
         "devices", devices_json(report), "results", results, "machine", machines);
+    if (all && report->is_interrupted)
+        json_object_set_new(all, "interrupted", json_true());
     return cli_json_print(all, "the figures");
 }
 

@@ -155,7 +155,11 @@ int cli_open_model(const char *name, uint32_t flags, tn_model **out_model);
 // CLI_OK, or the exit code after a line: the model's files have changed since they were opened.
 int cli_check_model(const tn_model *model);
 
-// From now on SIGINT sets a mark, once; a second one ends the process.
+// From now on SIGINT ends the process, with CLI_INTERRUPTED and no word: while nothing was printed.
+void cli_end_at_interrupt(void);
+
+// From now on SIGINT sets a mark, once; a second one ends the process. Also while results are
+// printed: they come whole.
 void cli_catch_interrupt(void);
 bool cli_is_interrupted(void);
 

@@ -29,6 +29,7 @@ bool cli_json_is_short(void)
 
 int cli_json_print(json_t *root, const char *what)
 {
+    cli_catch_interrupt();
     bool is_whole = root && !is_short &&
                     json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0;
     json_decref(root);

@@ -119,6 +119,7 @@ static int plan_model(const plan_options *given, const char *model)
     if (code == CLI_OK)
         code = plan_make_report(&report, &loaded);
     if (code == CLI_OK) {
+        cli_catch_interrupt();
         warn_of_cut(&report, given->batch);
         code = tell(given, &loaded, &report);
     }
@@ -166,8 +167,10 @@ static int run(int argc, char **argv)
 {
     plan_options given = { .capacity = -1, .time_limit = -1, .align = -1 };
     int count, code = cli_parse(&cli_plan_command, argc, argv, &given, 0, 1, &count);
-    if (code < 0)
+    if (code < 0) {
+        cli_end_at_interrupt();
         code = dispatch(&given, count ? argv[1] : NULL);
+    }
     cli_model_options_finish(&given.model);
     return code;
 }

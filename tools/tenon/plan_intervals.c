@@ -117,6 +117,7 @@ static int run(const plan_options *given, planned *p)
         return code;
     code = given->check ? check_plan(&options, p) : CLI_OK;
     bool is_checked = given->check && code == CLI_OK;
+    cli_catch_interrupt();
     if (given->json)
         print_json(p, given->check ? &is_checked : NULL);
     else

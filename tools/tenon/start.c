@@ -152,6 +152,17 @@ static void interrupt(int number)
     is_interrupted = 1;
 }
 
+static void end_at_once(int number)
+{
+    (void)number;
+    _exit(CLI_INTERRUPTED);
+}
+
+void cli_end_at_interrupt(void)
+{
+    sigaction(SIGINT, &(struct sigaction){ .sa_handler = end_at_once }, NULL);
+}
+
 void cli_catch_interrupt(void)
 {
     sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND },

@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "json.h"
 
-enum { LEAST_DIM = 256, MOST_DIM = 1 << 16 };
+enum { LEAST_DIM = 256, DEFAULT_DIM = 4096, MOST_DIM = 1 << 16 };
 
 typedef struct tune_options {
     cli_common common;
@@ -147,6 +147,7 @@ static void print_device(const collected *c, uint32_t index)
 
 static void print_text(const collected *c)
 {
+    cli_catch_interrupt();
     for (uint32_t d = 0; d < c->devices.count; d++)
         print_device(c, d);
     puts("from        to             latency      GB/s  as the plugin says");
@@ -228,6 +229,10 @@ static int tune(const tune_options *given, tn_runtime *runtime)
         code = cli_fail(CLI_NO_DEVICE,
                         "no product and no copy could be measured: no device takes a product "
                         "of --size, or has room for it, or for a copy");
+    else if (code == CLI_OK && c.products.count == 0)
+        cli_note("warning: no product could be measured: no device takes one of %" PRId64
+                 " rows and columns, or has room for it; see --size",
+                 given->dim ? given->dim : DEFAULT_DIM);
     free(devices);
     drop(&c);
     return code;
@@ -242,6 +247,7 @@ static int run(int argc, char **argv)
         cli_common_finish(&given.common);
         return code;
     }
+    cli_end_at_interrupt();
     code = given.dim % LEAST_DIM
                ? cli_fail(CLI_USAGE, "--size %" PRId64 ": a multiple of %d is expected", given.dim,
                           LEAST_DIM)
