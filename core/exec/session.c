@@ -209,7 +209,8 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
         return tni_fail(err, TN_E_ARG, "%s: flags 0x%" PRIx32 " are not known", call,
                         out_options->flags);
     if (out_options->reserved)
-        return tni_fail(err, TN_E_ARG, "%s: reserved is not 0", call);
+        return tni_fail(err, TN_E_ARG, "%s: reserved is %" PRIu32 ", 0 is expected", call,
+                        out_options->reserved);
     if (graph_count == 0)
         return tni_fail(err, TN_E_ARG, "%s: no graph is given", call);
     for (uint32_t g = 0; g < graph_count; g++) {

@@ -32,6 +32,38 @@ static bool take_operands(tni_rule *rule, const tn_value *inputs, uint32_t count
     return true;
 }
 
+// Where the attributes of an op have a field that is 0; 0 = nowhere.
+static size_t place_of_reserved(uint32_t op)
+{
+    switch (op) {
+    case TNP_OP_SCALE:
+        return offsetof(tnp_scale_attr, reserved);
+    case TNP_OP_CLAMP:
+        return offsetof(tnp_clamp_attr, reserved);
+    case TNP_OP_GROUP_NORM:
+        return offsetof(tnp_group_norm_attr, reserved);
+    case TNP_OP_SOFTMAX:
+        return offsetof(tnp_softmax_attr, reserved);
+    case TNP_OP_ATTENTION:
+        return offsetof(tnp_attention_attr, reserved);
+    case TNP_OP_PAD:
+        return offsetof(tnp_pad_attr, reserved);
+    default:
+        return 0;
+    }
+}
+
+static bool check_reserved(const tni_rule *rule, const unsigned char *attr)
+{
+    uint32_t value = 0;
+    size_t at = place_of_reserved(rule->op->number);
+    if (at)
+        memcpy(&value, attr + at, sizeof value);
+    return value == 0 ||
+           tni_rule_fail(rule, TN_E_ARG, "reserved of its attributes is %" PRIu32 ", 0 is expected",
+                         value);
+}
+
 // The caller's attribute struct, in the form that this release knows.
 static bool take_attr(tni_rule *rule, const void *attr)
 {
@@ -52,7 +84,7 @@ static bool take_attr(tni_rule *rule, const void *attr)
         return tni_rule_fail(rule, TN_E_UNSUPPORTED,
                              "its attribute struct has fields set that this release does not know");
     rule->attr = copy;
-    return true;
+    return check_reserved(rule, copy);
 }
 
 // The output's place: the operand's own bytes when the op writes through it, else a storage of its

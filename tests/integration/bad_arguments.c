@@ -130,6 +130,18 @@ static void options_of_any_other_size_are_refused(void **state)
     ANY_SIZE(tn_plan_options, tn_plan_intervals(&interval, 1, &given, &offset, &result, &err));
 }
 
+static void what_is_reserved_is_0(void **state)
+{
+    (void)state;
+    const tn_graph *graphs[] = { graph };
+    const tn_session_options options = { .size = sizeof options, .reserved = 1 };
+    tn_session *other;
+    need_words(tn_session_create(runtime, graphs, 1, &options, &other, &err),
+               "tn_session_create: reserved is 1, 0 is expected");
+    need_words(tn_session_fits(runtime, graphs, 1, &options, &err),
+               "tn_session_fits: reserved is 1, 0 is expected");
+}
+
 // A size that no header ever had: what was never set. Nothing is written so far behind the struct.
 static void a_size_beyond_every_struct_is_as_none(void **state)
 {
@@ -256,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_struct_to_fill_without_a_size_is_refused),
         cmocka_unit_test(options_of_any_other_size_are_refused),
+        cmocka_unit_test(what_is_reserved_is_0),
         cmocka_unit_test(a_size_beyond_every_struct_is_as_none),
         cmocka_unit_test(a_call_without_a_status_fills_nothing),
         cmocka_unit_test(an_allocator_that_lacks_a_call_is_refused),

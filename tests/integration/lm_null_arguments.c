@@ -178,6 +178,41 @@ static void options_of_any_other_size_are_refused(void **state)
     }
 }
 
+static void need_zero(tn_status status, const char *words)
+{
+    assert_int_equal(status, TN_E_ARG);
+    if (!strstr(err.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+}
+
+static void what_is_reserved_is_0(void **state)
+{
+    (void)state;
+    tlm_tokenizer *new_tokenizer;
+    tlm_sampler *new_sampler;
+    tlm_context *new_context;
+    for (int field = 0; field < 3; field++) {
+        char words[80];
+        static const char *const names[] = { "reserved", "reserved_2", "reserved_3" };
+        const tlm_context_options how = { .size = sizeof how,
+                                          .reserved = field == 0,
+                                          .reserved_2 = field == 1,
+                                          .reserved_3 = field == 2 };
+        snprintf(words, sizeof words, "context: %s is 1, 0 is expected", names[field]);
+        need_zero(tlm_context_create(runtime, model, &how, &new_context, &err), words);
+        assert_null(new_context);
+    }
+    for (int field = 0; field < 2; field++) {
+        tlm_sampler_options how;
+        tlm_sampler_defaults(&how);
+        *(field ? &how.reserved_2 : &how.reserved) = 7;
+        need_zero(tlm_sampler_create(4, &how, NULL, &new_sampler, &err),
+                  field ? "sampler: reserved_2 is 7" : "sampler: reserved is 7");
+    }
+    const tlm_tokenizer_options how = { .size = sizeof how, .reserved = 1 };
+    need_zero(tlm_tokenizer_create(model, &how, &new_tokenizer, &err), "tokenizer: reserved is 1");
+}
+
 static void every_other_call_does_nothing(void **state)
 {
     (void)state;
@@ -245,6 +280,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_call_with_a_status_names_what_is_null),
         cmocka_unit_test(an_allocator_that_lacks_a_call_is_refused),
         cmocka_unit_test(options_of_any_other_size_are_refused),
+        cmocka_unit_test(what_is_reserved_is_0),
         cmocka_unit_test(every_other_call_does_nothing),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);

@@ -154,6 +154,12 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
         status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_context_options, reserved_3),
                                   options, "context", err);
     if (status == TN_OK)
+        status = tlm_need_zero(given.reserved, "reserved", "context", err);
+    if (status == TN_OK)
+        status = tlm_need_zero(given.reserved_2, "reserved_2", "context", err);
+    if (status == TN_OK)
+        status = tlm_need_zero(given.reserved_3, "reserved_3", "context", err);
+    if (status == TN_OK)
         status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)
         return status;

@@ -30,3 +30,10 @@ tn_status tlm_take_options(void *to, uint32_t to_bytes, uint32_t first_bytes, co
                             what);
     return TN_OK;
 }
+
+tn_status tlm_need_zero(uint32_t field, const char *name, const char *what, tn_error *err)
+{
+    return field
+               ? tlm_fail(err, TN_E_ARG, "%s: %s is %" PRIu32 ", 0 is expected", what, name, field)
+               : TN_OK;
+}

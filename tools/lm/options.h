@@ -13,6 +13,9 @@
 tn_status tlm_take_options(void *to, uint32_t to_bytes, uint32_t first_bytes, const void *options,
                            const char *what, tn_error *err);
 
+// A field that a later release may give a meaning: TN_E_ARG with its name where it is not 0.
+tn_status tlm_need_zero(uint32_t field, const char *name, const char *what, tn_error *err);
+
 // Bytes of a struct in its first release, by the last field that it had there.
 #define TLM_UP_TO(type, field) (uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field))
 

@@ -127,6 +127,10 @@ tn_status tlm_sampler_create(int32_t vocabulary, const tlm_sampler_options *opti
     if (status == TN_OK && options)
         status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_sampler_options, seed),
                                   options, "sampler", err);
+    if (status == TN_OK)
+        status = tlm_need_zero(given.reserved, "reserved", "sampler", err);
+    if (status == TN_OK)
+        status = tlm_need_zero(given.reserved_2, "reserved_2", "sampler", err);
     if (status != TN_OK)
         return status;
     if (vocabulary < 1)

@@ -166,6 +166,8 @@ tn_status tlm_tokenizer_create(const tn_model *model, const tlm_tokenizer_option
         status = tlm_take_options(&given, sizeof given, TLM_UP_TO(tlm_tokenizer_options, allocator),
                                   options, "tokenizer", err);
     if (status == TN_OK)
+        status = tlm_need_zero(given.reserved, "reserved", "tokenizer", err);
+    if (status == TN_OK)
         status = tlm_check_allocator(given.allocator, __func__, err);
     if (status != TN_OK)
         return status;

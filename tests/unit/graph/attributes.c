@@ -99,6 +99,35 @@ static void a_struct_without_a_size_is_refused(void **state)
     test_refused(graph, "no struct", TN_E_ARG, (const char *[]){ "scale 's'", "missing", NULL });
 }
 
+// What is reserved would else make another fingerprint of the same graph.
+static void what_is_reserved_is_0(void **state)
+{
+    (void)state;
+    static const struct {
+        tnp_op op;
+        size_t at, bytes;
+    } cases[] = {
+#define CASE(NAME, name)                                                                           \
+    { TNP_OP_##NAME, offsetof(tnp_##name##_attr, reserved), sizeof(tnp_##name##_attr) }
+        CASE(SCALE, scale),     CASE(CLAMP, clamp),         CASE(GROUP_NORM, group_norm),
+        CASE(SOFTMAX, softmax), CASE(ATTENTION, attention), CASE(PAD, pad),
+#undef CASE
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        union {
+            uint32_t size;
+            unsigned char bytes[256];
+        } attr = { .size = (uint32_t)cases[i].bytes };
+        attr.bytes[cases[i].at] = 9;
+        tn_graph *graph = test_graph();
+        tn_value x = test_value(graph, "x", "F32 {4}"), inputs[] = { x, x, x, x, x };
+        const tni_op *op = tni_op_find(cases[i].op);
+        tn_graph_op(graph, cases[i].op, "r", inputs, op->inputs_min, &attr);
+        test_refused(graph, op->name, TN_E_ARG,
+                     (const char *[]){ "'r'", "reserved of its attributes is 9", NULL });
+    }
+}
+
 static void an_op_without_attributes_takes_none(void **state)
 {
     (void)state;
@@ -117,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_shorter_struct_means_zeros),
         cmocka_unit_test(a_struct_is_copied),
         cmocka_unit_test(a_struct_without_a_size_is_refused),
+        cmocka_unit_test(what_is_reserved_is_0),
         cmocka_unit_test(an_op_without_attributes_takes_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
