@@ -33,6 +33,14 @@ static inline uint32_t tni_larger_u32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+static inline bool tni_is_among(const uint32_t *list, uint32_t count, uint32_t one)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == one)
+            return true;
+    return false;
+}
+
 static inline bool tni_is_power_of_two(uint64_t x)
 {
     return x && !(x & (x - 1));

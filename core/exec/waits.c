@@ -36,20 +36,31 @@ void tni_waits_depend(tni_waits *waits, uint32_t work)
     waits->found[waits->found_count++] = work;
 }
 
+// A list in an arena with room for one more, of entries of so many bytes; NULL: out of memory.
+static void *make_room(tni_arena *arena, void *list, uint32_t count, uint32_t *capacity,
+                       size_t bytes)
+{
+    uint32_t more = *capacity ? 2 * *capacity : 64;
+    if (count < *capacity)
+        return list;
+    void *larger = tni_arena_take_array(arena, more, bytes);
+    if (!larger)
+        return NULL;
+    if (count)
+        memcpy(larger, list, count * bytes);
+    *capacity = more;
+    return larger;
+}
+
 // ----------------------------------------------------------------------------------------- touches
 
 static bool add_touch(tni_waits *waits, uint32_t storage, uint32_t place, bool is_write)
 {
-    if (waits->touch_count == waits->touch_capacity) {
-        uint32_t capacity = waits->touch_capacity ? 2 * waits->touch_capacity : 64;
-        tni_touch *list = tni_arena_take_array(waits->scratch, capacity, sizeof *list);
-        if (!list)
-            return false;
-        if (waits->touch_count)
-            memcpy(list, waits->touch_list, waits->touch_count * sizeof *list);
-        waits->touch_list = list;
-        waits->touch_capacity = capacity;
-    }
+    tni_touch *list = make_room(waits->scratch, waits->touch_list, waits->touch_count,
+                                &waits->touch_capacity, sizeof *list);
+    if (!list)
+        return false;
+    waits->touch_list = list;
     waits->touch_list[waits->touch_count] = (tni_touch){ place, waits->works->count,
                                                          waits->touches[storage], is_write };
     waits->touches[storage] = waits->touch_count++;
@@ -89,16 +100,11 @@ static void come_after(const tni_waits *waits, uint32_t *done, uint32_t work)
 static bool add_wait(tni_waits *waits, uint32_t work, uint32_t waits_for)
 {
     tni_works *works = waits->works;
-    if (works->wait_count == waits->wait_capacity) {
-        uint32_t capacity = waits->wait_capacity ? 2 * waits->wait_capacity : 64;
-        tni_plan_wait *list = tni_arena_take_array(waits->kept, capacity, sizeof *list);
-        if (!list)
-            return false;
-        if (works->wait_count)
-            memcpy(list, works->waits, works->wait_count * sizeof *list);
-        works->waits = list;
-        waits->wait_capacity = capacity;
-    }
+    tni_plan_wait *list = make_room(waits->kept, works->waits, works->wait_count,
+                                    &waits->wait_capacity, sizeof *list);
+    if (!list)
+        return false;
+    works->waits = list;
     works->waits[works->wait_count++] = (tni_plan_wait){ work, waits_for };
     return true;
 }

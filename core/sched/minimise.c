@@ -70,6 +70,18 @@ static bool fits(const tni_factors *f, tni_piece *p, uint32_t factor, size_t mos
     return p->factor_count == 0 || entries <= most;
 }
 
+// The axis of the piece at a place that `fits` has found. *out_is_new: it has none yet.
+static tni_axis *take_axis(tni_piece *p, uint32_t at, bool *out_is_new)
+{
+    if (at == TNI_OWN_AXIS) {
+        *out_is_new = p->factor_count == 0;
+        return &p->own;
+    }
+    *out_is_new = at >= p->around_count;
+    p->around_count += *out_is_new;
+    return &p->around[at];
+}
+
 bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, bool *out_is_in)
 {
     const tni_axis *axes = tni_factor_axes(f, factor);
@@ -78,15 +90,12 @@ bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, 
         return true;
     p->entries = 1;
     for (uint32_t i = 0; i < f->factors[factor].axis_count; i++) {
-        uint32_t at = p->joint[p->factor_count][i];
-        bool is_own = at == TNI_OWN_AXIS;
-        tni_axis *joint = is_own ? &p->own : &p->around[at];
-        if (is_own ? p->factor_count == 0 : at >= p->around_count) {
+        bool is_new;
+        tni_axis *joint = take_axis(p, p->joint[p->factor_count][i], &is_new);
+        if (is_new)
             *joint = axes[i];
-            p->around_count += !is_own;
-        } else if (!tni_axis_refine(f, joint, &axes[i])) {
+        else if (!tni_axis_refine(f, joint, &axes[i]))
             return false;
-        }
     }
     for (uint32_t i = 0; i < p->around_count; i++)
         p->entries *= p->around[i].classes;

@@ -7,6 +7,7 @@
 // item while others do not should have paid more (a subgradient of the parts).
 #include <tenon/plugin.h>
 
+#include "base/integer.h"
 #include "sched/limits.h"
 
 // A claim with an item, and its place in claim_items.
@@ -14,12 +15,10 @@ typedef struct asking {
     uint32_t claim, at;
 } asking;
 
-static bool has_node(const tni_problem_claim *claim, uint32_t node)
+static bool is_asked_by(const tni_problem *problem, const asking *ask, uint32_t node)
 {
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        if (claim->nodes[i] == node)
-            return true;
-    return false;
+    const tni_problem_claim *claim = &problem->claims[ask->claim];
+    return tni_is_among(claim->nodes, claim->node_count, node);
 }
 
 // The node that most of these claims have. times: by node, all 0 between calls.
@@ -54,7 +53,7 @@ static uint32_t find_payers_of(tni_limited *l, uint32_t item, uint32_t payer_cou
     while (count) {
         uint32_t node = commonest_node(l->problem, asks, count, times), left = 0;
         for (uint32_t k = 0; k < count; k++)
-            if (has_node(&l->problem->claims[asks[k].claim], node))
+            if (is_asked_by(l->problem, &asks[k], node))
                 l->payer_of[asks[k].at] = payer_count;
             else
                 asks[left++] = asks[k];

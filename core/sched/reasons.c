@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "sched/sched_internal.h"
 
 // ---------------------------------------------------------------------------------------- by node
@@ -121,14 +122,6 @@ uint32_t tni_kept_storage_of(const tni_offers *o, uint32_t node)
 
 // ------------------------------------------------------------------------------------------- moves
 
-static bool is_in(const tni_claim *unit, uint32_t node)
-{
-    for (uint32_t i = 0; i < unit->node_count; i++)
-        if (unit->nodes[i] == node)
-            return true;
-    return false;
-}
-
 // The cheapest claim at a place on these nodes together; INFINITY = there is none.
 static double cheapest_ns(const tni_offers *o, const uint32_t *nodes, uint32_t count,
                           uint32_t place)
@@ -163,11 +156,13 @@ static double copies_ns(const tni_offers *o, uint32_t storage, const tni_claim *
 {
     const tni_schedule *s = o->schedule;
     uint32_t maker = s->graph->values[s->graph->storages[storage].owner].node;
-    uint32_t from = is_in(unit, maker) ? place : s->places[maker];
+    uint32_t from = tni_is_among(unit->nodes, unit->node_count, maker) ? place : s->places[maker];
     uint64_t readers = 0;
     double sum = 0;
     for (uint32_t i = o->first_reader[storage]; i < o->first_reader[storage + 1]; i++)
-        readers |= UINT64_C(1) << (is_in(unit, o->readers[i]) ? place : s->places[o->readers[i]]);
+        readers |= UINT64_C(1) << (tni_is_among(unit->nodes, unit->node_count, o->readers[i])
+                                       ? place
+                                       : s->places[o->readers[i]]);
     for (uint32_t to = 0; to < s->links->place_count; to++)
         if (readers >> to & 1)
             sum += tni_links_cost_ns(s->links, from, to, s->graph->storages[storage].bytes);
