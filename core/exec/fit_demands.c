@@ -159,7 +159,8 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
     }
     if (!err || at == TNP_NONE)
         return;
-    if (name_room(session, at, names, sizeof names)) {
+    if (!tni_placement_is_of_layers(&session->placement) &&
+        name_room(session, at, names, sizeof names)) {
         tni_format_text(text, sizeof text, "nor does it fit when others take a share: %s", names);
         add_to(err, text);
     }

@@ -174,6 +174,11 @@ stops() {
         run austen It -n 3 --device a,b
     tenon run austen It -n 3 --ctx 128 --greedy --plugin "$TENON_TEST_PLUGINS/sim.so" --device a,b \
         --set 'plugin.sim.devices=[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]'
+    # Without the one that is short it fits: that is told once.
+    run --separate-stderr write '[{"name":"a","memory_bytes":1000000},{"name":"b"}]' --device a,b --split-mode none --main-device a
+    [ "$status" -eq 0 ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == "tenon: warning: a: "*", 1000000 are free; all layers are to be there, on the main device; "*"; a is left out" ]]
     # A device that was lost before is told once, and counts among those named.
     run --separate-stderr write '[{"name":"a","fail":{"call":"open","lost":true}},{"name":"b","memory_bytes":1000000}]' --device a,b
     [ "$status" -eq 7 ]

@@ -267,7 +267,7 @@ typedef struct tlm_context_options {
 // Errors: TN_E_FILE a key or tensor that is missing or not as expected, named, or an architecture
 // that this release does not know; TN_E_UNSUPPORTED a node that no device takes; TN_E_ARG an option
 // outside its range, or a pattern that is none; those of tn_session_create: TN_E_DEVICE_MEMORY says
-// how long a context would fit. Since 0.1
+// how long a context would fit, where it is the plan that does not fit. Since 0.1
 TN_NODISCARD TLM_API tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
                                                   const tlm_context_options *options,
                                                   tlm_context **out_context, tn_error *err);
