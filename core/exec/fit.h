@@ -68,8 +68,8 @@ uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bo
 uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
 // Of all graphs but one: some were dropped since.
 tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
-// "'w.1', 'w.2' and 3 more pinned values, and the states": what is ordered to be on a device. Answers
-// how many that are: the states are many.
+// "'w.1', 'w.2' and 3 more pinned values, and the states": what is ordered to be on a device.
+// Answers how many that are: the states are many.
 uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
                               size_t bytes);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);

@@ -104,7 +104,7 @@ static void name_devices(const tn_session *session, char *out, size_t bytes)
     }
 }
 
-// What is free on the others: "b has 1000 bytes free, c has 2000". Answers how many of them tell it.
+// What is free on the others: "b has 1000 bytes free, c has 2000". Answers how many tell it.
 static uint32_t name_room(const tn_session *session, uint32_t without, char *out, size_t bytes)
 {
     enum { MOST_NAMES = 4 };

@@ -1,9 +1,9 @@
 // make.c: makes a session on the devices that can be used.
 //
 // There is nothing to repeat yet, so a device of which a call fails is left out at once, and comes
-// back if the others cannot do without it. Where an allocation fails that was to fit, less is placed
-// on that device. Where the graphs do not fit the devices together, it is tried without the one that
-// lacks memory: that is told only when it helps.
+// back if the others cannot do without it. Where an allocation fails that was to fit, less is
+// placed on that device. Where the graphs do not fit the devices together, it is tried without the
+// one that lacks memory: that is told only when it helps.
 #include "base/error.h"
 #include "exec/session.h"
 
@@ -150,30 +150,38 @@ static bool find_way(making *m, const failed_try *f)
     return true;
 }
 
+// Whether all phases went well.
+static bool try_once(making *m, failed_try *out)
+{
+    tn_session *session = m->session;
+    *out = (failed_try){ .place = TNP_NONE };
+    tni_candidates_blame_nobody(session);
+    out->status = tni_session_try(session, &out->is_planned, &m->last);
+    if (out->status == TN_OK)
+        return true;
+    out->lacks_memory = session->fit.lacks_memory;
+    out->culprit = tni_candidates_take_culprit(session, &out->place);
+    if (!out->culprit && !out->is_planned)
+        out->culprit = m->lowered;   // there is no plan with less on it
+    return false;
+}
+
 tn_status tni_session_make(tn_session *session, tn_error *err)
 {
     making m = { .session = session };
     failed_try f;
-    do {
-        f = (failed_try){ .place = TNP_NONE };
-        tni_candidates_blame_nobody(session);
-        f.status = tni_session_try(session, &f.is_planned, &m.last);
-        if (f.status == TN_OK) {
-            settle(session, true);
-            return TN_OK;
-        }
-        f.lacks_memory = session->fit.lacks_memory;
-        f.culprit = tni_candidates_take_culprit(session, &f.place);
-        if (!f.culprit && !f.is_planned)
-            f.culprit = m.lowered;   // there is no plan with less on it
-        bool goes_on = find_way(&m, &f);
-        tni_session_unmake(session);
-        if (!goes_on)
-            break;
-    } while (true);
-    settle(session, false);
-    session->lacks_memory = m.first_lacks;
-    bool lack_alone = m.first_lacks && f.lacks_memory;
-    return m.has_left_out && !lack_alone ? tni_candidates_fail_twice(&m.first, &m.last, err)
-                                         : tn_error_set(err, m.first.status, m.first.text);
+    bool goes_on = true, is_made = false;
+    while (goes_on) {
+        is_made = try_once(&m, &f);
+        goes_on = !is_made && find_way(&m, &f);
+        if (!is_made)
+            tni_session_unmake(session);
+    }
+    settle(session, is_made);
+    session->lacks_memory = !is_made && m.first_lacks;
+    if (is_made)
+        return TN_OK;
+    return m.has_left_out && !(m.first_lacks && f.lacks_memory)
+               ? tni_candidates_fail_twice(&m.first, &m.last, err)
+               : tn_error_set(err, m.first.status, m.first.text);
 }

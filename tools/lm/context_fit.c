@@ -5,7 +5,8 @@
 
 #include <inttypes.h>
 
-// Of a context of so many tokens: TN_OK, TN_E_DEVICE_MEMORY where it does not fit, or another error.
+// Of a context of so many tokens: TN_OK, TN_E_DEVICE_MEMORY where it does not fit, or another
+// error.
 static tn_status would_fit(const tlm_context *c, tn_runtime *runtime,
                            const tn_session_options *options, uint32_t tokens)
 {
