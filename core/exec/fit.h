@@ -46,6 +46,7 @@ typedef struct tni_fit {
     bool is_short;           // without limits it did not fit: they hold
     uint32_t short_place;    // that was short of memory last; TNP_NONE
     uint32_t asked_layers;   // of the placement; its layers tell how many it became
+    bool has_fewer_layers;   // than asked, so that they fit: to be told
     bool has_tried;          // several strategies, of which the cheapest was taken
     tni_fit_strategy strategy;
     tni_fit_try tries[TNI_FIT_STRATEGIES];
@@ -72,6 +73,8 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
 // Answers how many that are: the states are many.
 uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
                               size_t bytes);
+// Once a session is made: says in the log what became of the placement that was asked for.
+void tni_fit_tell(const tn_session *session);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);
 
 #endif

@@ -15,8 +15,8 @@ tn_status tni_fit_check_memory(tn_session *session, tn_error *err);
 // After an error of memory, when all that was tried is taken back: says what is demanded of
 // the device that is short, or of another that cannot hold what it has to, and adds it to *err.
 void tni_fit_tell_demands(tn_session *session, tn_error *err);
-// A pin that no graph has is most likely a slip: a line in the log.
-tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err);
+// A pin that no graph has is most likely a slip: a line in the log, once.
+tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err);
 
 // Without limits, then within them. err: of the first round, which knows what everything together
 // needs, unless it was another failure.

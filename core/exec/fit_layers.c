@@ -48,8 +48,10 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
     return sum;
 }
 
-static void tell_fewer(const tn_session *session)
+void tni_fit_tell(const tn_session *session)
 {
+    if (!session->fit.has_fewer_layers)
+        return;
     tni_log_line(tni_session_log(session), TN_LOG_WARNING,
                  "placement: %" PRIu32 " of the %" PRIu32
                  " layers fit the memory that is free, the others are on the CPU",
@@ -113,8 +115,7 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err)
     if (status != TN_E_DEVICE_MEMORY || !session->layers.rest_places)
         return status;
     status = fit_fewer(session, err);   // where none fits, err says what was needed at first
-    if (status == TN_OK)
-        tell_fewer(session);
+    session->fit.has_fewer_layers = status == TN_OK;
     return status;
 }
 

@@ -44,13 +44,14 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
                                session->lane_count, graph, compiled->rules, NULL, err);
 }
 
-tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err)
+tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err)
 {
     const tni_placement *p = &session->placement;
     tni_arena scratch;
     tn_status status = TN_OK;
-    if (p->pin_count == 0)
+    if (p->pin_count == 0 || session->has_warned_of_pins)
         return TN_OK;
+    session->has_warned_of_pins = true;
     tni_arena_init(&scratch, &session->arena.allocator);
     bool *is_met = tni_arena_take_array(&scratch, p->pin_count, sizeof *is_met);
     for (uint32_t g = 0; g < session->graph_count && is_met && status == TN_OK; g++) {

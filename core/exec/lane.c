@@ -131,16 +131,15 @@ void tni_lane_close(tni_lane *lane)
 static tn_status fail_allocation(const tni_lane *lane, uint64_t bytes, const char *what,
                                  tnp_status answer, const tnp_error *plugin_error, tn_error *err)
 {
-    char call[200];
+    char call[200], room[40] = "";
     tnp_memory_info now;
     if (answer == TNP_E_DEVICE_MEMORY || answer == TNP_E_HOST_MEMORY) {
         bool is_told = tni_device_memory(lane->device, 0, &now, NULL) == TN_OK;
-        tni_format_text(call, sizeof call,
-                        "%s needs %" PRIu64 " bytes, %" PRIu64 " were free: buffer_alloc", what,
-                        bytes, is_told ? now.free_bytes : lane->memory.free_bytes);
-    } else {
-        tni_format_text(call, sizeof call, "%" PRIu64 " bytes for %s: buffer_alloc", bytes, what);
+        tni_format_text(room, sizeof room, ", %" PRIu64 " were free",
+                        is_told ? now.free_bytes : lane->memory.free_bytes);
     }
+    tni_format_text(call, sizeof call, "%" PRIu64 " bytes for %s%s: buffer_alloc", bytes, what,
+                    room);
     return tni_lane_made(lane, call, answer, NULL, plugin_error, err);
 }
 

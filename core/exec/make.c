@@ -179,8 +179,10 @@ tn_status tni_session_make(tn_session *session, tn_error *err)
     }
     settle(session, is_made);
     session->lacks_memory = !is_made && m.first_lacks;
-    if (is_made)
+    if (is_made) {
+        tni_fit_tell(session);
         return TN_OK;
+    }
     return m.has_left_out && !(m.first_lacks && f.lacks_memory)
                ? tni_candidates_fail_twice(&m.first, &m.last, err)
                : tn_error_set(err, m.first.status, m.first.text);

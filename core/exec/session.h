@@ -38,6 +38,7 @@ struct tn_session {
     tni_state *states;
     tni_placement asked;       // of the application
     tni_placement placement;   // what became of it
+    bool has_warned_of_pins;   // that no graph has
     tni_layers layers;
     tni_fit fit;
     uint32_t resident_count, resident_capacity;
