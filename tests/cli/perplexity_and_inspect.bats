@@ -18,6 +18,24 @@ near() { python3 -c 'import sys; a,b,c=map(float,sys.argv[1:]); sys.exit(abs(a-b
     near "$(json 'o["nll"]')" "$want" 0.02
 }
 
+@test "--each: a line for each token, whose mean is the mean" {
+    passage
+    run --separate-stderr tenon perplexity austen text --max-tokens 40 --each
+    [ "$status" -eq 0 ]
+    [ "${#lines[@]}" -eq 40 ]
+    tenon tokenize austen --json <text >ids
+    python3 -c '
+import json, sys
+*each, summary = sys.stdin.read().splitlines()
+ids, terms = zip(*(line.split() for line in each))
+assert list(map(int, ids)) == json.load(open("ids"))["tokens"][1:40]
+assert abs(sum(map(float, terms)) / 39 - float(summary.split()[2])) < 1e-5, summary
+' <<<"$output"
+    whole=$output
+    run --separate-stderr tenon perplexity austen text --max-tokens 40 --each --json
+    [ "$(json '"\n".join("%8d %.9g" % (e["id"], e["nll"]) for e in o["each"])')" = "${whole%$'\n'*}" ]
+}
+
 @test "SIGINT: what there is, and that it is not all" {
     yes "It is a truth universally acknowledged, that a single man is in want of a wife." | head -c 2000000 >long
     for json in "" --json; do

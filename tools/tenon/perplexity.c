@@ -15,6 +15,7 @@ enum { BATCH_TOKENS = 64 };   // logits of so many positions are kept at once
 typedef struct perplexity_options {
     cli_model_options model;
     int64_t max_tokens;
+    bool each;
     bool json;
 } perplexity_options;
 
@@ -22,12 +23,15 @@ static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
     { "max-tokens", 0, CLI_NUMBER, "N", offsetof(perplexity_options, max_tokens), 2, 1 << 30,
       "only the first N tokens of the file" },
+    { "each", 0, CLI_FLAG, NULL, offsetof(perplexity_options, each), 0, 0,
+      "print each token's number and its -ln p as well" },
     { "json", 0, CLI_FLAG, NULL, offsetof(perplexity_options, json), 0, 0, "print JSON" },
 };
 
 typedef struct terms {
     double sum, squares;   // of -ln p
     uint32_t count;
+    double *each;   // {count} as far as asked for; NULL: not
 } terms;
 
 // -ln p(id) from logits F32 {count}, in double.
@@ -63,6 +67,8 @@ static int add_window(const cli_loaded *loaded, uint32_t vocabulary, const int32
             double term = surprise(logits + (size_t)i * vocabulary, vocabulary, ids[next]);
             into->sum += term;
             into->squares += term * term;
+            if (into->each)
+                into->each[into->count] = term;
             into->count++;
         }
     }
@@ -87,8 +93,22 @@ static int add_all(const cli_loaded *loaded, const int32_t *ids, uint32_t count,
     return code;
 }
 
+// ids: of the tokens that the terms are of.
+static void print_each(const terms *t, const int32_t *ids, bool as_json)
+{
+    if (as_json)
+        printf(",\"each\":[");
+    for (uint32_t i = 0; i < t->count; i++)
+        if (as_json)
+            printf("%s{\"id\":%d,\"nll\":%.9g}", i ? "," : "", ids[i], t->each[i]);
+        else
+            printf("%8d %.9g\n", ids[i], t->each[i]);
+    if (as_json)
+        printf("]");
+}
+
 // What there is; of an interrupted text that is of its beginning.
-static int print(const terms *t, bool as_json, bool is_interrupted)
+static int print(const terms *t, const int32_t *ids, bool as_json, bool is_interrupted)
 {
     double mean = t->count ? t->sum / t->count : 0;
     double deviation = t->count ? sqrt(fmax(0, t->squares / t->count - mean * mean) / t->count) : 0;
@@ -96,8 +116,12 @@ static int print(const terms *t, bool as_json, bool is_interrupted)
     if (t->count)
         snprintf(nll, sizeof nll, "%.9g", mean);
     if (as_json)
-        printf("{\"schema_version\":1,\"tokens\":%u,\"nll\":%s%s}\n", t->count, nll,
+        printf("{\"schema_version\":1,\"tokens\":%u,\"nll\":%s%s", t->count, nll,
                is_interrupted ? ",\"interrupted\":true" : "");
+    if (t->each)
+        print_each(t, ids, as_json);
+    if (as_json)
+        printf("}\n");
     else if (t->count)
         printf("%u token%s, %.5f nats each (standard error %.5f), perplexity %.4f\n", t->count,
                cli_plural(t->count), mean, deviation, exp(mean));
@@ -122,6 +146,8 @@ static int measure(cli_loaded *loaded, const perplexity_options *given, const ch
     if (code == CLI_OK && count < 2)
         code = cli_fail(CLI_USAGE, "%s: has %u token%s, at least 2 are needed", path, count,
                         count == 1 ? "" : "s");
+    if (code == CLI_OK && given->each && !(sum.each = calloc(count, sizeof *sum.each)))
+        code = cli_fail(CLI_MEMORY, "no memory for %u numbers", count);
     if (code == CLI_OK)
         code = cli_load_context(loaded, &given->model, TLM_ALL_LOGITS, BATCH_TOKENS);
     if (code == CLI_OK)
@@ -129,10 +155,11 @@ static int measure(cli_loaded *loaded, const perplexity_options *given, const ch
     if (code == CLI_INTERRUPTED && loaded->context)
         cli_note("interrupted behind %u of %u tokens", sum.count, count - 1);
     if (code == CLI_OK || (code == CLI_INTERRUPTED && loaded->context)) {
-        int printed = print(&sum, given->json, code == CLI_INTERRUPTED);
+        int printed = print(&sum, ids + 1, given->json, code == CLI_INTERRUPTED);
         code = printed == CLI_OK ? code : printed;
     }
     tlm_ids_free(loaded->tokenizer, ids);
+    free(sum.each);
     free(text);
     return code;
 }
