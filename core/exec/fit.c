@@ -132,6 +132,8 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
         status = fit(session, err);
     if (status == TN_OK)
         tni_fit_mark_moved(session);
+    if (status == TN_OK && !session->is_plan_only)
+        tni_fit_warn_of_states(session);
     if (status == TN_E_DEVICE_MEMORY && start_again(session, NULL) == TN_OK)
         tni_fit_tell_demands(session, err);
     if (status == TN_E_DEVICE_MEMORY && session->fit.short_place != TNP_NONE)

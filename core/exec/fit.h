@@ -5,6 +5,7 @@
 //   fit_memory.c    what there is of memory, and what is taken of it
 //   fit_demands.c   when nothing fits: what is demanded
 //   fit_rules.c     what is asked of the nodes of a graph
+//   fit_states.c    states that cannot be with their layers
 //   fit_words.c     what it came to, in words and as reasons
 #ifndef TNI_EXEC_FIT_H
 #define TNI_EXEC_FIT_H

@@ -74,6 +74,7 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
         tni_say(sink,
                 "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
                 tni_fit_count_offloaded(session), fit->asked_layers);
+    tni_fit_explain_states(session, sink);
     if (fit->is_short || fit->has_tried)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
     say_ways(fit, sink);

@@ -193,11 +193,13 @@ typedef struct tni_schedule_request {
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
-// stays on one place (a state) cannot be, because not every node that touches it is taken there, or
-// one is demanded elsewhere. Nodes that may yet be decomposed do not count, but for demands.
-// wishes: takes away the places that are not wished. Errors: TN_E_HOST_MEMORY.
+// stays on one place (a state) cannot be, because not every node that touches it is taken there,
+// whole or as what it may be decomposed into, or one is demanded elsewhere. wishes: takes away the
+// places that are not wished. out_failed: gets failed_places, and the failure, of devices that fail
+// when they are asked about decompositions. Errors: as tni_ask.
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
-                              uint64_t *storage_places, uint64_t *wishes, tn_error *err);
+                              uint64_t *storage_places, uint64_t *wishes, tni_answers *out_failed,
+                              tn_error *err);
 
 // Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason;
 // TN_E_DEVICE_MEMORY with the device that lacks most, and how much. All of it comes from

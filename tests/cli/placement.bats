@@ -41,6 +41,35 @@ gets() {
     gets 5 0 0 -sm none -ngl auto
 }
 
+@test "a state that cannot be with its layer is where all that touches it can be, and a line says why" {
+    local apart='[{"name":"a","except":["set_rows"]},{"name":"b","only":["set_rows"]}]'
+    local torn='[{"name":"a","except":["attention","matmul"]},{"name":"b","except":["set_rows"]}]'
+    local mode
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    for mode in layer row tensor none; do
+        on "$apart" run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode --explain >text 2>told
+        cmp cpu text
+        [ "$(grep -c '^tenon: warning: ' told)" = 1 ]
+        grep -Eq "^tenon: warning: placement: 'k\.0[^']*' and [0-9]* more states are on cpu0, not with their layers on a, which does not take set_rows '[^']*': this device has no set_rows$" told
+        sed -n 's/^tenon: warning: //p' told | grep -qxFf - <(grep '^placement' told)
+        on "$torn" run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode >text 2>told
+        cmp cpu text
+    done
+    on "$apart" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
+    cmp cpu text
+    [ ! -s told ]
+    fails_with 3 "'k.0' is ordered to be on b, which does not take matmul 'blk.0.attn/scores' with it: this device has no matmul" \
+        on "$apart" run austen a -n 1 --kv-device b
+}
+
+@test "when a device is lost its states go where all that touches them can be" {
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 --kv-type q8_0 >cpu
+    on '[{"name":"a","dtypes":["F32","Q4_1"]},{"name":"b","fail":{"call":"queue_submit","at":3,"lost":true}},{"name":"c","only":["matmul","rope","swiglu","set_rows"]}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 --kv-type q8_0 -sm tensor >text 2>told
+    cmp cpu text
+    grep -q "b is left out" told
+}
+
 @test "tensors and the KV cache go where they are told" {
     gets 5 0 0 -sm none --override-tensor 'ffn_(up|gate)=cpu' --override-tensor 'attn_q=b'
     grep -q 'segment 0 on' explained
