@@ -28,8 +28,9 @@ void tni_fit_mark_moved(tn_session *session)
         const tni_schedule *s = &c->schedule;
         for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
             uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
-            if (wanted != s->places[n] && (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
-                s->why[n] = TNI_WHY_MEMORY;
+            if (wanted != s->places[n] &&
+                (s->bars.why[n] == TNI_WHY_COST || s->bars.why[n] == TNI_WHY_LAYER))
+                s->bars.roomless[n] |= UINT64_C(1) << wanted;
         }
     }
 }

@@ -100,7 +100,11 @@ void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
         say_layer(node, here, words, sizeof words);
         break;
     case TN_BEGINS_MEMORY:
-        tni_format_text(words, sizeof words, "there is no room for '%s' on %s", node->name, before);
+        tni_format_text(words, sizeof words,
+                        b.is_roomless ? "there is no room for '%s' on %s"
+                                      : "a weight of '%s' is elsewhere, and there is no room for "
+                                        "another on %s",
+                        node->name, before);
         break;
     case TN_BEGINS_STATE:
         tni_format_text(words, sizeof words, "'%s' touches '%s', which lives on %s", node->name,

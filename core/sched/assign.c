@@ -65,13 +65,13 @@ static tni_ruling ruling_of(const assigning *a)
 }
 
 // Storages that the caller pins, states, what is written through, and what is asked of nodes.
-static bool find_places(assigning *a, uint8_t *why)
+static bool find_places(assigning *a, const tni_bars *bars)
 {
     const uint64_t *may_be = a->request->storage_places;
     tni_ruling ruling = ruling_of(a);
     tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->graph->storage_count : 0,
                    a->may_hold);
-    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, why);
+    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, bars);
 }
 
 // The group of each node, and what the states of each group take.
@@ -274,7 +274,7 @@ static tn_status fail_full(const assigning *a, const tni_solution *solution, tn_
 }
 
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
-                     uint8_t *why, tni_solution *out, tn_error *err)
+                     const tni_bars *bars, tni_solution *out, tn_error *err)
 {
     const tni_schedule_request *request = assigned->of;
     assigning a = { .assigned = assigned,
@@ -286,7 +286,7 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
         return fail_memory(&a, err);
     list_claims(&a);
     tni_items_request items = { a.graph, a.answers, &request->keeping };
-    if (!find_places(&a, why) || !group_nodes(&a) || !list_operands(&a) ||
+    if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);
     a.problem.place_count = request->device_count;

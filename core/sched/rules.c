@@ -86,7 +86,7 @@ static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t 
 }
 
 bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uint64_t *places,
-                     uint8_t *why)
+                     const tni_bars *bars)
 {
     const tn_graph *graph = r->graph;
     uint64_t *willing;
@@ -110,8 +110,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
             is_torn |= torn[group];
         }
         tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
-        uint64_t roomy = may & ~too_small_for(r, n);
+        uint64_t roomy = may & ~too_small_for(r, n), roomless = 0;
         if (roomy & taken) {
+            roomless = may & taken & ~roomy;
             reason = may & taken & ~roomy ? TNI_WHY_MEMORY : reason;
             may = roomy;
         }
@@ -123,7 +124,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
             may &= rule.wish;
         }
         places[n] = may;
-        why[n] = (uint8_t)reason;
+        bars->why[n] = (uint8_t)reason;
+        bars->roomless[n] = roomless;
+        bars->barred[n] = taken & ~may & ~roomless;
     }
     return true;
 }

@@ -142,6 +142,13 @@ typedef enum tni_why {
     TNI_WHY_MEMORY,   // the others lack memory for it, or hold no buffer as large
 } tni_why;
 
+// By node: what keeps it from places that would take it, a bit a place.
+typedef struct tni_bars {
+    uint8_t *why;         // a tni_why
+    uint64_t *barred;     // places that `why` takes away, but for
+    uint64_t *roomless;   // those that lack memory for it, or hold no buffer as large
+} tni_bars;
+
 // What is asked of the place of a node, a bit a place. A demand holds, or the node has no place. A
 // wish holds where one of the places takes the node with all that it touches, and is dropped where
 // none does. UINT64_MAX: nothing is asked.
@@ -164,7 +171,7 @@ typedef struct tni_schedule {
     tni_transfer *transfers;   // by segment, ascending
     uint32_t *steps;           // by node: index of its unit
     uint32_t *places;          // by node
-    uint8_t *why;              // by node: a tni_why
+    tni_bars bars;             // by node
     const tni_links *links;    // as requested
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
@@ -250,6 +257,8 @@ typedef struct tni_boundary {
     uint32_t why;      // TN_BEGINS_…
     uint32_t node;     // the unit's first one, or the one that is not taken
     uint32_t before;   // place
+    bool
+        is_roomless;   // of TN_BEGINS_MEMORY: that place lacks memory for it; else a weight is here
     tni_move move;
 } tni_boundary;
 tni_boundary tni_boundary_of(const tni_offers *offers, uint32_t segment);

@@ -209,7 +209,7 @@ static void modes_say_where_layers_go(void **state)
             char got = (char)('0' + rig_place(&r, out[k])), want = cases[i].where[k];
             if (want == '.' ? got == '2' : got != want)
                 fail_msg("%s: layer %u is on %c, not %c", cases[i].says, k, got, want);
-            assert_int_equal(r.schedule.why[rig_node(&r, out[k])], TNI_WHY_LAYER);
+            assert_int_equal(r.schedule.bars.why[rig_node(&r, out[k])], TNI_WHY_LAYER);
         }
     }
 }
@@ -266,7 +266,7 @@ static void a_wish_gives_way_and_an_order_does_not(void **state)
     assert_int_equal(place(&wish, &r.arena), TN_OK);
     for (uint32_t i = 0; i < LAYERS; i++) {
         assert_int_equal(rig_place(&r, out[i]), i == 3 ? 0 : 1);
-        assert_int_equal(r.schedule.why[rig_node(&r, out[i])],
+        assert_int_equal(r.schedule.bars.why[rig_node(&r, out[i])],
                          i == 3 ? TNI_WHY_PINNED : TNI_WHY_LAYER);
     }
 }
@@ -283,8 +283,8 @@ static void an_output_is_pinned_by_its_name(void **state)
                            .pin_count = 1 };
     assert_int_equal(place(&asked, &r.arena), TN_OK);
     assert_int_equal(rig_place(&r, z), 2);
-    assert_int_equal(r.schedule.why[rig_node(&r, z)], TNI_WHY_PINNED);
-    assert_int_equal(r.schedule.why[rig_node(&r, y)], TNI_WHY_COST);
+    assert_int_equal(r.schedule.bars.why[rig_node(&r, z)], TNI_WHY_PINNED);
+    assert_int_equal(r.schedule.bars.why[rig_node(&r, y)], TNI_WHY_COST);
 }
 
 // A composite that the device refuses is said in simpler ops there before it goes elsewhere.
@@ -454,7 +454,7 @@ static void what_is_larger_than_a_buffer_goes_elsewhere(void **state)
         for (uint32_t k = 0; k < LAYERS; k++) {
             if (rig_place(&r, out[k]) != cases[i].place)
                 fail_msg("case %zu: layer %u is on %u", i, k, rig_place(&r, out[k]));
-            assert_int_equal(r.schedule.why[rig_node(&r, out[k])],
+            assert_int_equal(r.schedule.bars.why[rig_node(&r, out[k])],
                              cases[i].place ? TNI_WHY_MEMORY : TNI_WHY_COST);
         }
     }
