@@ -9,6 +9,21 @@
 
 #include "sched/sched.h"
 
+// The place of a device; TNP_NONE = it is none of these.
+static inline uint32_t tni_place_of(tn_device *const *devices, uint32_t count,
+                                    const tn_device *device)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (devices[i] == device)
+            return i;
+    return TNP_NONE;
+}
+
+static inline bool tni_is_cpu(const tn_device *device)
+{
+    return device->info.kind == TNP_KIND_CPU;
+}
+
 typedef struct tni_pinned_value {
     const char *value;
     const tn_device *device;
@@ -47,6 +62,9 @@ typedef struct tni_layers {
     uint64_t split_places, rest_places;   // rest: CPUs beside the split
     uint32_t main_place;                  // TNP_NONE = there is no split
 } tni_layers;
+
+// The layer of this mark; TNP_NONE = there is none.
+uint32_t tni_layers_index(const tni_layers *layers, uint32_t mark);
 
 tn_status tni_layers_find(const tn_graph *const *graphs, uint32_t graph_count, tni_arena *arena,
                           tni_layers *out, tn_error *err);
