@@ -36,16 +36,21 @@ typedef struct tni_fit_try {
 typedef struct tni_fit {
     uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
     uint64_t *alignments, *largest;
-    uint64_t *arena;           // what is set aside for arenas while memory is short
-    uint64_t *weights;         // of `kept`
-    uint64_t *program_bytes;   // that devices keep with programs, beside buffers
-    uint64_t *needed;          // of all: set when all graphs have a layout
-    tni_kept_bytes *kept;      // of all graphs, sorted
+    uint64_t *arena;              // what is set aside for arenas while memory is short
+    uint64_t *weights;            // of `kept`
+    uint64_t *program_bytes;      // that devices keep with programs, beside buffers
+    uint64_t *needed;             // of all: set when all graphs have a layout
+    uint64_t *unlimited;          // the same of the placement at hand without limits, and of it
+    uint64_t *unlimited_beside;   // arenas and programs
+    uint64_t *asked_bytes;   // and of the one that is asked for, before anything had to give way
+    tni_kept_bytes *kept;    // of all graphs, sorted
     uint32_t kept_count, kept_capacity;
-    bool is_short;           // without limits it did not fit: they hold
-    uint32_t short_place;    // that was short of memory last; TNP_NONE
-    uint32_t asked_layers;   // of the placement; its layers tell how many it became
-    bool has_tried;          // several strategies, of which the cheapest was taken
+    uint64_t mapping_places;   // that use weights where they lie
+    bool is_short;             // without limits it did not fit: they hold
+    uint32_t short_place;      // that was short of memory last; TNP_NONE
+    uint32_t asked_layers;     // of the placement; its layers tell how many it became
+    bool is_spread;            // layers went from a device without room for them to others
+    bool has_tried;            // several strategies, of which the cheapest was taken
     tni_fit_strategy strategy;
     tni_fit_try tries[TNI_FIT_STRATEGIES];
 } tni_fit;

@@ -18,6 +18,9 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err);
 // A pin that no graph has is most likely a slip: a line in the log.
 tn_status tni_fit_warn_of_pins(const tn_session *session, tn_error *err);
 
+// Layers that are not where they were asked to be, since there is no room for them: a line in the
+// log; the same in words.
+void tni_fit_warn_of_room(const tn_session *session);
 // States that are not with their layers, since not all that touches them is taken there: a line in
 // the log for each device that has some; the same in words.
 void tni_fit_warn_of_states(const tn_session *session);

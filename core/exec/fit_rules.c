@@ -35,6 +35,8 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
         return tni_fail_memory(err, "a placement", graph->storage_count * sizeof *compiled->mapped);
     for (uint32_t i = 0; i < session->lane_count; i++)
         find_mapped(session, i, graph, compiled->mapped);
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        session->fit.mapping_places |= compiled->mapped[s];
     if (tni_placement_is_free(&session->placement))
         return TN_OK;
     compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,

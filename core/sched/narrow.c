@@ -83,7 +83,8 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
                                                     sizeof *w.instead) };
     uint64_t *holds = tni_arena_take_array(scratch, graph->storage_count, sizeof *holds);
     uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
-    if (!holds || !wished || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
+    uint64_t *roomy = tni_arena_take_array(scratch, graph->storage_count, sizeof *roomy);
+    if (!holds || !wished || !roomy || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
         !tni_find_takers(graph, request->answers, tni_places_of(request), scratch, &w.takers))
         return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *holds);
     bool is_any_open = false;
@@ -94,11 +95,16 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
         return status;
     tni_kept_begin(graph, &w.kept, storage_places, graph->storage_count, holds);
     tni_kept_begin(graph, &w.kept, wishes, graph->storage_count, wished);
+    tni_kept_begin(graph, &w.kept, NULL, 0, roomy);
+    const tni_ruling sizes = { .graph = graph,
+                               .device_count = request->device_count,
+                               .keeping = &request->keeping };
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t places = tni_takers_of(&w.takers, n);
         // What no place takes whole has to be decomposed, wherever that may be.
         if (places || !tni_composites_of(graph, &graph->nodes[n]))
             tni_kept_narrow(graph, &w.kept, n, places | w.instead[n], holds);
+        tni_kept_narrow(graph, &w.kept, n, ~tni_rules_too_small(&sizes, n), roomy);
         if (request->rules) {
             tni_kept_narrow(graph, &w.kept, n, request->rules[n].demand, holds);
             tni_kept_narrow(graph, &w.kept, n, request->rules[n].wish, wished);
@@ -106,7 +112,8 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
         if (w.kept.is_kept[s]) {
-            storage_places[s] = holds[w.kept.groups[s]];
+            uint64_t held = holds[w.kept.groups[s]], large = held & roomy[w.kept.groups[s]];
+            storage_places[s] = large ? large : held;
             wishes[s] = wished[w.kept.groups[s]];
         }
     return TN_OK;

@@ -158,6 +158,11 @@ bool tni_placement_is_of_layers(const tni_placement *placement)
     return placement->split_mode != TN_SPLIT_FREE || placement->layer_rule != TN_LAYERS_AUTO;
 }
 
+bool tni_placement_has_parts(const tni_placement *placement)
+{
+    return placement->split_mode == TN_SPLIT_ROW || placement->split_mode == TN_SPLIT_TENSOR;
+}
+
 bool tni_placement_demands(const tni_placement *placement, const tn_device *device)
 {
     bool does = placement->kv_device == device;
@@ -257,16 +262,13 @@ static uint64_t wish(const ruling *r, uint32_t n)
     const tni_mark *mark = &r->graph->nodes[n].mark;
     const tni_placement *p = r->placement;
     uint32_t layer = tni_layers_index(r->layers, mark->layer);
-    bool is_parted = p->split_mode == TN_SPLIT_ROW || p->split_mode == TN_SPLIT_TENSOR;
     if (layer == TNP_NONE && p->split_mode == TN_SPLIT_NONE && r->layers->main_place != TNP_NONE)
         return (UINT64_C(1) << r->layers->main_place) | r->layers->rest_places;
     if (layer == TNP_NONE)
         return UINT64_MAX;
-    if (!is_parted || mark->part == TN_NO_PART || layer < r->layers->count - r->layers->offloaded ||
-        mark->part >= p->split_count)
-        return r->layers->wishes[layer];
-    uint32_t place = tni_place_of(r->devices, r->device_count, p->split[mark->part]);
-    return place == TNP_NONE ? r->layers->split_places : UINT64_C(1) << place;
+    if (layer < r->layers->count - r->layers->offloaded || mark->part >= r->layers->part_count)
+        return r->layers->wishes[layer];   // TN_NO_PART too
+    return r->layers->part_wishes[(size_t)layer * r->layers->part_count + mark->part];
 }
 
 tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *layers,

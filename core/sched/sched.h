@@ -201,7 +201,8 @@ typedef struct tni_schedule_request {
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
 // stays on one place (a state) cannot be, because not every node that touches it is taken there,
-// whole or as what it may be decomposed into, or one is demanded elsewhere. wishes: takes away the
+// whole or as what it may be decomposed into, or one is demanded elsewhere; and while there are
+// others, where a buffer is too small. wishes: takes away the
 // places that are not wished. out_failed: gets failed_places, and the failure, of devices that fail
 // when they are asked about decompositions. Errors: as tni_ask.
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,

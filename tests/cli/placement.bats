@@ -90,7 +90,9 @@ gets() {
     tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 -ngl all >text 2>told
     cmp cpu text
-    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU"$ ]]
+    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU: a would need "[0-9]+" bytes, 4000000 are free"$ ]]
+    on '[{"name":"a","memory_bytes":1}]' plan austen --ctx 64 --batch 1 -ngl all 2>told >/dev/null
+    [[ $(cat told) =~ ^"tenon: warning: placement: 0 of the 5 layers fit the memory that is free, the others are on the CPU: a would need "[0-9]+" bytes, 1 is free"$ ]]
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
     cmp cpu text
     [ ! -s told ]
@@ -98,6 +100,33 @@ gets() {
         '[{"name":"a","memory_bytes":1500000}]' run austen a -n 1 --device a
     fails_with 5 "only device that was named; a context of" on \
         '[{"name":"a","memory_bytes":5000000}]' run austen a -n 1 --device a --ctx 256
+}
+
+@test "what a device has no room for goes to the others of the split, and a line says what it would need" {
+    local mode want='tenon: warning: placement: what has no room is on other devices: a would need [0-9]* bytes, 1 is free'
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    for mode in layer row tensor; do
+        on '[{"name":"a","memory_bytes":1,"host_visible":false},{"name":"b","host_visible":false}]' \
+            run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode -ts 1,1 --explain >text 2>told
+        cmp cpu text
+        [ "$(grep -c '^tenon: ' told)" = 1 ]
+        grep -qx "$want" told
+        grep -qx "${want#tenon: warning: }" told
+        grep -qx "placement: b gets 5 of 5 layers" told
+        [ "$(grep -c '^[a-z0-9]*: needs' told)" = 1 ]
+    done
+    # a has room for some: the rest is on b, and no node says that b or the CPU had none.
+    on '[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b","host_visible":false}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 -sm layer -ts 1,1 --explain >text 2>told
+    cmp cpu text
+    grep -qx "placement: a gets 1 of 5 layers" told
+    grep -qx "placement: b gets 4 of 5 layers" told
+    run ! grep -q "no room for .* on \(b\|cpu0\)" told
+    # A share of 0 is not overridden.
+    on '[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b","host_visible":false}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 -sm layer -ts 1,0 --explain >text 2>told
+    cmp cpu text
+    grep -q "of the 5 layers fit the memory that is free, the others are on the CPU: a would need" told
 }
 
 @test "an order that does not fit a device is named, with what it needs there and what is free" {
