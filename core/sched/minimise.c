@@ -95,13 +95,27 @@ bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, 
 
 // ------------------------------------------------------------------------------------------ tables
 
+// Whether a factor has a table, by the classes that the piece tells apart.
+static bool is_as_it_is(const tni_factors *f, const tni_piece *p, uint32_t t)
+{
+    const tni_factor *factor = &f->factors[p->factors[t]];
+    const tni_axis *axes = &f->axes[factor->first_axis];
+    bool is = factor->table != TNI_NO_TABLE;
+    for (uint32_t i = 0; i < factor->axis_count && is; i++)
+        is = joint_of(p, t, i)->map == axes[i].map;
+    return is;
+}
+
 // Numbers that a factor's table needs in scratch: a pair that was not asked yet, and once more for
 // each axis of which the piece tells more apart than the factor.
 static size_t scratch_of(const tni_factors *f, const tni_piece *p, uint32_t t)
 {
     const tni_factor *factor = &f->factors[p->factors[t]];
     const tni_axis *axes = &f->axes[factor->first_axis];
-    size_t entries = tni_factor_entries(f, p->factors[t]), sum = 0;
+    size_t sum = 0;
+    if (is_as_it_is(f, p, t))
+        return 0;
+    size_t entries = tni_factor_entries(f, p->factors[t]);
     if (factor->table == TNI_NO_TABLE)
         sum += entries;
     for (uint32_t i = factor->axis_count; i-- > 0;) {
@@ -135,6 +149,8 @@ static const double *table_of(const tni_factors *f, const tni_piece *p, uint32_t
 {
     const tni_factor *factor = &f->factors[p->factors[t]];
     const tni_axis *axes = &f->axes[factor->first_axis];
+    if (is_as_it_is(f, p, t))
+        return &f->pool[factor->table];
     size_t inner = 1, entries = tni_factor_entries(f, p->factors[t]);
     const double *table = *scratch;
     if (factor->table == TNI_NO_TABLE) {
@@ -284,6 +300,22 @@ static inline void minimise_rows(const double *restrict from, const step *at, ui
     }
 }
 
+// Of two.
+static inline void minimise_two_terms(const double *restrict from, const step *at, uint32_t labels,
+                                      uint32_t rows, double *restrict out)
+{
+    const double *row = at[0].row, *other = at[1].row;
+    size_t stride = at[0].own_stride, other_stride = at[1].own_stride;
+    for (uint32_t c = 0; c < rows; c++, row += at[0].stride, other += at[1].stride) {
+        double best = from[0] + row[0] + other[0];
+        for (uint32_t k = 1; k < labels; k++) {
+            double ns = from[k] + row[k * stride] + other[k * other_stride];
+            best = ns < best ? ns : best;
+        }
+        out[c] = best;
+    }
+}
+
 // Of several terms.
 static inline void minimise_terms(const double *restrict from, const uint32_t *live,
                                   const step *first, const step *end, uint32_t labels,
@@ -311,6 +343,10 @@ static inline void minimise_last(const summing *s, const double *from, uint32_t 
     const step *first = &s->steps[s->first_step[level]], *end = &s->steps[s->first_step[level + 1]];
     if (labels <= FEW_LABELS && end - first == 1) {
         minimise_rows(from, first, labels, rows, out);
+        return;
+    }
+    if (labels <= FEW_LABELS && end - first == 2) {
+        minimise_two_terms(from, first, labels, rows, out);
         return;
     }
     if (labels <= FEW_LABELS) {
