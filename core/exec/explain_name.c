@@ -157,7 +157,7 @@ static void say_why(const telling *t, uint32_t node)
         [TNI_WHY_PINNED] = "it, or what it touches, is pinned there",
         [TNI_WHY_LAYER] = "its layer was given to it",
         [TNI_WHY_STATE] = "a state that it touches is there",
-        [TNI_WHY_MEMORY] = "a weight that it reads is there, and there is no room for another",
+        [TNI_WHY_MEMORY] = "a weight that it reads is there already, and memory is short",
     };
     const tni_bars *bars = &t->schedule->bars;
     tni_why why = tni_step_rule(&t->offers, t->schedule->steps[node]);

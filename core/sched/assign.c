@@ -205,27 +205,39 @@ static void tell_kept(const assigning *a, uint32_t n, uint32_t place, char *out,
             name, op_name(a, other), a->graph->nodes[other].name, refusal_of(a, other, place));
 }
 
+// "placement: pins: ", of what is demanded of a node; "" = nothing is.
+static const char *asked_by(const assigning *a, uint32_t n, char *room, size_t bytes)
+{
+    tni_ruling ruling = ruling_of(a);
+    const char *by = tni_rule_of(&ruling, n).by;
+    tni_format_text(room, bytes, by ? "placement: %s: " : "", by);
+    return room;
+}
+
 // A node that is taken where it is demanded to be, but for something too large for any buffer
 // there.
 static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
                                 tn_error *err)
 {
+    char by[40];
     return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "'%s' is ordered to be on %s, but '%s' has %" PRIu64
+                    "%s'%s' is ordered to be on %s, but '%s' has %" PRIu64
                     " bytes, and a buffer there has at most %" PRIu64,
-                    a->graph->nodes[n].name, a->request->devices[place]->name,
-                    storage_name(a, storage), a->graph->storages[storage].bytes,
-                    a->request->keeping.largest[place]);
+                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
+                    a->request->devices[place]->name, storage_name(a, storage),
+                    a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
 }
 
 // A node that is taken where it is demanded to be, with something that another node touches which
 // is not taken there.
-static tn_status fail_order(const assigning *a, uint32_t place, uint32_t storage, uint32_t other,
-                            tn_error *err)
+static tn_status fail_order(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
+                            uint32_t other, tn_error *err)
 {
+    char by[40];
     return tni_fail(err, TN_E_UNSUPPORTED,
-                    "'%s' is ordered to be on %s, which does not take %s '%s' with it: %s",
-                    storage_name(a, storage), a->request->devices[place]->name, op_name(a, other),
+                    "%s'%s' is ordered to be on %s, which does not take %s '%s' with it: %s",
+                    asked_by(a, n, by, sizeof by), storage_name(a, storage),
+                    a->request->devices[place]->name, op_name(a, other),
                     a->graph->nodes[other].name, refusal_of(a, other, place));
 }
 
@@ -243,7 +255,7 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
             return fail_too_large(a, n, place, large, err);
         uint32_t other, storage = kept_elsewhere(a, n, place, &other);
         if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
-            return fail_order(a, place, storage, other, err);
+            return fail_order(a, n, place, storage, other, err);
         tell_kept(a, n, place, moved, sizeof moved);
         const char *reason = is_taken && !(rule.demand >> place & 1)
                                  ? "it is ordered to be elsewhere"
@@ -253,8 +265,8 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
         snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", place ? "; " : "",
                  a->request->devices[place]->name, reason);
     }
-    return tni_fail(err, TN_E_UNSUPPORTED, "no device takes %s '%s' (%s)", op_name(a, n),
-                    node->name, reasons);
+    return tni_fail(err, TN_E_UNSUPPORTED, "%sno device takes %s '%s' (%s)",
+                    asked_by(a, n, moved, sizeof moved), op_name(a, n), node->name, reasons);
 }
 
 static tn_status fail_memory(const assigning *a, tn_error *err)

@@ -130,10 +130,11 @@ tn_status tni_layers_place(const tni_placement *placement, tn_device *const *dev
     uint32_t first = layers->count - layers->offloaded;
     bool are_all_cpus = layers->main_place != TNP_NONE && tni_is_cpu(devices[layers->main_place]);
     if (first && !layers->rest_places && !are_all_cpus)
-        return tni_fail(err, TN_E_ARG,
-                        "placement: %u of %u layers are not for the devices of the split, and "
-                        "there is no CPU beside them for these",
-                        first, layers->count);
+        return tni_fail(
+            err, TN_E_ARG,
+            "placement: gpu_layers: %u of %u layers are not for the devices of the split, and "
+            "there is no CPU beside them for these",
+            first, layers->count);
     for (uint32_t i = 0; i < layers->count; i++)
         layers->wishes[i] = i < first && layers->rest_places ? layers->rest_places
                                                              : layers->split_places;

@@ -34,26 +34,28 @@ static bool divides(uint32_t split_mode)
 static tn_status check(const tn_placement *asked, tn_error *err)
 {
     if (asked->split_mode > TN_SPLIT_TENSOR)
-        return tni_fail(err, TN_E_ARG, "placement: split mode %u is not known", asked->split_mode);
+        return tni_fail(err, TN_E_ARG, "placement: split_mode: %u is not known", asked->split_mode);
     if (asked->layer_rule > TN_LAYERS_ALL)
-        return tni_fail(err, TN_E_ARG, "placement: layer rule %u is not known", asked->layer_rule);
+        return tni_fail(err, TN_E_ARG, "placement: layer_rule: %u is not known", asked->layer_rule);
     if (asked->layer_rule != TN_LAYERS_COUNT && asked->gpu_layers)
         return tni_fail(err, TN_E_ARG,
-                        "placement: gpu_layers is %u, but layer_rule is not TN_LAYERS_COUNT",
+                        "placement: gpu_layers: it is %u, but layer_rule is not TN_LAYERS_COUNT",
                         asked->gpu_layers);
     if (asked->share_count && !asked->shares)
-        return tni_fail(err, TN_E_ARG, "placement: %u shares are counted, but shares is NULL",
+        return tni_fail(err, TN_E_ARG,
+                        "placement: shares: %u shares are counted, but shares is NULL",
                         asked->share_count);
     if (asked->pin_count && !asked->pins)
-        return tni_fail(err, TN_E_ARG, "placement: %u pins are counted, but pins is NULL",
+        return tni_fail(err, TN_E_ARG, "placement: pins: %u pins are counted, but pins is NULL",
                         asked->pin_count);
     if (asked->share_count && !divides(asked->split_mode))
         return tni_fail(err, TN_E_ARG,
-                        "placement: shares are of the split modes layer, row and tensor");
+                        "placement: shares: shares are of the split modes layer, row and tensor");
     if (asked->main_device &&
         (asked->split_mode == TN_SPLIT_FREE || asked->split_mode == TN_SPLIT_LAYER))
-        return tni_fail(err, TN_E_ARG,
-                        "placement: a main device is of the split modes none, row and tensor");
+        return tni_fail(
+            err, TN_E_ARG,
+            "placement: main_device: a main device is of the split modes none, row and tensor");
     return TN_OK;
 }
 
@@ -62,9 +64,10 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
 {
     double sum = 0;
     if (asked->share_count > out->split_count)
-        return tni_fail(err, TN_E_ARG,
-                        "placement: %u shares are given, layers are divided over %u device%s",
-                        asked->share_count, out->split_count, out->split_count == 1 ? "" : "s");
+        return tni_fail(
+            err, TN_E_ARG,
+            "placement: shares: %u shares are given, layers are divided over %u device%s",
+            asked->share_count, out->split_count, out->split_count == 1 ? "" : "s");
     double *shares = tni_arena_take_array(arena, out->split_count, sizeof *shares);
     if (!shares)
         return tni_fail_memory(err, "a placement", out->split_count * sizeof *shares);
@@ -73,13 +76,13 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
         sum += shares[i];
         if (!(shares[i] >= 0) || !isfinite(shares[i]))
             return tni_fail(err, TN_E_ARG,
-                            "placement: share %u is %g: shares are finite and not negative", i,
-                            shares[i]);
+                            "placement: shares: share %u is %g: shares are finite and not negative",
+                            i, shares[i]);
     }
     if (!isfinite(sum))
-        return tni_fail(err, TN_E_ARG, "placement: the shares are too large to be added");
+        return tni_fail(err, TN_E_ARG, "placement: shares: the shares are too large to be added");
     if (sum <= 0)
-        return tni_fail(err, TN_E_ARG, "placement: all shares are 0");
+        return tni_fail(err, TN_E_ARG, "placement: shares: all shares are 0");
     out->shares = shares;
     return TN_OK;
 }
@@ -110,13 +113,13 @@ static tn_status take_pins(const tn_placement *asked, tn_device *const *devices,
     for (uint32_t i = 0; i < asked->pin_count && status == TN_OK; i++) {
         const tn_pin *pin = &asked->pins[i];
         if (!pin->value || !pin->device)
-            return tni_fail(err, TN_E_ARG, "placement: pin %u has no %s", i,
+            return tni_fail(err, TN_E_ARG, "placement: pins: pin %u has no %s", i,
                             pin->value ? "device" : "value");
         const char *value = tni_arena_take_text(arena, pin->value);
         if (!value)
             return tni_fail_memory(err, "a placement", strlen(pin->value) + 1);
         out->pins[i] = (tni_pinned_value){ value, pin->device, i };
-        status = check_device(devices, count, pin->device, "a pin's device", err);
+        status = check_device(devices, count, pin->device, "pins: a pin's device", err);
     }
     if (status != TN_OK)
         return status;
@@ -145,9 +148,11 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
     out->kv_device = known.kv_device;
     if (!list_split(devices, device_count, arena, out))
         return tni_fail_memory(err, "a placement", device_count * sizeof *out->split);
-    status = check_device(devices, device_count, known.main_device, "the main device", err);
+    status = check_device(devices, device_count, known.main_device, "main_device: the main device",
+                          err);
     if (status == TN_OK)
-        status = check_device(devices, device_count, known.kv_device, "the device of states", err);
+        status = check_device(devices, device_count, known.kv_device,
+                              "kv_device: the device of states", err);
     if (status == TN_OK && known.share_count)
         status = take_shares(&known, arena, out, err);
     return status == TN_OK ? take_pins(&known, devices, device_count, arena, out, err) : status;
@@ -223,17 +228,19 @@ static tn_status demand_by(const ruling *r, uint32_t n, uint32_t value, const ch
             continue;
         if (*by != TNP_NONE && pins[*by].device != pins[pin].device)
             return tni_fail(err, TN_E_ARG,
-                            "placement: '%s' is pinned to %s by '%s' and to %s by '%s'",
+                            "placement: pins: '%s' is pinned to %s by '%s' and to %s by '%s'",
                             graph->nodes[n].name, pins[*by].device->name, pins[*by].value,
                             pins[pin].device->name, pins[pin].value);
         if (state && pins[pin].device != r->placement->kv_device)
-            return tni_fail(err, TN_E_ARG,
-                            "placement: '%s' is pinned to %s by '%s', but it touches the state "
-                            "'%s', and states are ordered to be on %s",
-                            graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
-                            r->placement->kv_device->name);
+            return tni_fail(
+                err, TN_E_ARG,
+                "placement: pins: '%s' is pinned to %s by '%s', but it touches the state "
+                "'%s', and states are ordered to be on %s",
+                graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
+                r->placement->kv_device->name);
         *by = pin;
         rule->demand = UINT64_C(1) << place;
+        rule->by = "pins";
     }
     return TN_OK;
 }
@@ -251,6 +258,7 @@ static tn_status demand(const ruling *r, uint32_t n, tni_rule *rule, tn_error *e
             continue;
         state = r->graph->values[r->graph->storages[storage].owner].name;
         rule->demand = UINT64_C(1) << kv;
+        rule->by = "kv_device";
     }
     for (uint32_t i = 0; i < count && r->placement->pin_count && status == TN_OK; i++)
         status = demand_by(r, n, values[i], state, &by, rule, err);
@@ -278,7 +286,7 @@ tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *
     ruling r = { placement, layers, devices, device_count, graph, is_met };
     tn_status status = TN_OK;
     for (uint32_t n = 0; n < graph->node_count && status == TN_OK; n++) {
-        rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_LAYER };
+        rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_LAYER, NULL };
         if (tni_placement_is_of_layers(placement))
             rules[n].wish = wish(&r, n);
         status = demand(&r, n, &rules[n], err);

@@ -8,7 +8,7 @@
 tni_rule tni_rule_of(const tni_ruling *r, uint32_t node)
 {
     if (!r->rules)
-        return (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST };
+        return (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
     return r->rules[r->is_decomposed ? r->graph->nodes[node].origin : node];
 }
 

@@ -154,7 +154,8 @@ typedef struct tni_bars {
 // none does. UINT64_MAX: nothing is asked.
 typedef struct tni_rule {
     uint64_t demand, wish;
-    tni_why why;   // of the wish
+    tni_why why;      // of the wish
+    const char *by;   // of the demand: the field of a tn_placement, or NULL
 } tni_rule;
 
 typedef struct tni_schedule {

@@ -58,7 +58,7 @@ gets() {
     on "$apart" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
     cmp cpu text
     [ ! -s told ]
-    fails_with 3 "'k.0' is ordered to be on b, which does not take matmul 'blk.0.attn/scores' with it: this device has no matmul" \
+    fails_with 3 "tenon: --kv-device: 'k.0' is ordered to be on b, which does not take matmul 'blk.0.attn/scores' with it: this device has no matmul" \
         on "$apart" run austen a -n 1 --kv-device b
 }
 
@@ -131,9 +131,9 @@ gets() {
 
 @test "an order that does not fit a device is named, with what it needs there and what is free" {
     local small='[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b"}]'
-    fails_with 5 "a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a
+    fails_with 5 "tenon: -ot: a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a
     fails_with 5 "and 13 more pinned values need 2510848 bytes, 1500000 are free" on "$small" run austen a -n 1 -ot ffn=a
-    fails_with 5 "the states need 524288 bytes, 300000 are free" on \
+    fails_with 5 "tenon: --kv-device: a: what is ordered to be there does not fit: the states need 524288 bytes, 300000 are free" on \
         '[{"name":"a","memory_bytes":300000},{"name":"b"}]' run austen a -n 1 --kv-device a --ctx 256
 }
 
@@ -158,9 +158,9 @@ gets() {
     fails_with 2 "--split-mode is none, layer, row or tensor, not 'column'" write --split-mode=column
     fails_with 2 "-ts '1,x'" write -ts 1,x
     fails_with 2 "--tensor-split ''" write --tensor-split ''
-    fails_with 2 "3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
-    fails_with 2 "all shares are 0" write -ts 0,0
-    fails_with 2 "shares are of the split modes" write -ts 1,1 -sm none
+    fails_with 2 "tenon: -ts: 3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
+    fails_with 2 "tenon: -ts: all shares are 0" write -ts 0,0
+    fails_with 2 "tenon: -ts: shares are of the split modes" write -ts 1,1 -sm none
     fails_with 3 "-mg: there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
     fails_with 3 "--kv-device: there is no device 'zz'" write --kv-device zz
     fails_with 3 "-dev: there is no device 'zz'" write -dev a,zz
@@ -169,7 +169,11 @@ gets() {
     fails_with 2 "-ot 'ffn': REGEX=DEVICE is expected" write -ot ffn
     fails_with 2 "REGEX=DEVICE is expected" write -ot =a
     fails_with 2 "override 'ffn(' at character 4" write -ot 'ffn(=a'
-    fails_with 2 "cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0
-    fails_with 2 "there is no CPU beside them" write --device a,b -ngl 2
+    fails_with 2 "tenon: -ot: a pin's device cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0
+    fails_with 2 "tenon: -ngl: 3 of 5 layers are not for the devices of the split, and there is no CPU beside them" write --device a,b -ngl 2
+    fails_with 2 "tenon: --main-device: a main device is of the split modes" write --main-device a -sm layer
+    fails_with 2 "tenon: --kv-device: the device of states b is not one of the session's devices" write --device a --kv-device b
+    fails_with 3 "tenon: --override-tensor: no device takes matmul 'blk.0.ffn_gate' (a: this device has no matmul" \
+        on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 --override-tensor ffn=a
     fails_with 3 "a: this device has no matmul" on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 -ot ffn=a
 }

@@ -45,7 +45,8 @@ typedef struct tn_pin {
     tn_device *device;
 } tn_pin;
 
-// All fields but size may be 0 or NULL. Copied during the call.
+// All fields but size may be 0 or NULL. Copied during the call. What one of them makes impossible
+// is told with "placement: ", the field's name and ": " before it.
 typedef struct tn_placement {
     uint32_t size;         // sizeof
     uint32_t split_mode;   // TN_SPLIT_…

@@ -338,9 +338,9 @@ static void what_cannot_be_is_one_clear_line(void **state)
         tn_placement asked;
         const char *words;
     } cases[] = {
-        { { .split_mode = 5 }, "split mode 5 is not known" },
-        { { .layer_rule = 3 }, "layer rule 3 is not known" },
-        { { .gpu_layers = 3 }, "gpu_layers is 3, but layer_rule is not TN_LAYERS_COUNT" },
+        { { .split_mode = 5 }, "placement: split_mode: 5 is not known" },
+        { { .layer_rule = 3 }, "placement: layer_rule: 3 is not known" },
+        { { .gpu_layers = 3 }, "placement: gpu_layers: it is 3, but layer_rule is not TN_LAYERS_COUNT" },
         { { .share_count = 1 }, "shares is NULL" },
         { { .pin_count = 1 }, "pins is NULL" },
         { { .split_mode = TN_SPLIT_NONE, .share_count = 1, .shares = shares }, "shares are of" },
