@@ -87,8 +87,8 @@ tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
 uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t place);
 // The places with no buffer for something that the node touches.
 uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
-// holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: out
-// of memory.
+// holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: no
+// memory.
 bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
                      const tni_bars *bars);
 

@@ -340,7 +340,8 @@ static void what_cannot_be_is_one_clear_line(void **state)
     } cases[] = {
         { { .split_mode = 5 }, "placement: split_mode: 5 is not known" },
         { { .layer_rule = 3 }, "placement: layer_rule: 3 is not known" },
-        { { .gpu_layers = 3 }, "placement: gpu_layers: it is 3, but layer_rule is not TN_LAYERS_COUNT" },
+        { { .gpu_layers = 3 },
+          "placement: gpu_layers: it is 3, but layer_rule is not TN_LAYERS_COUNT" },
         { { .share_count = 1 }, "shares is NULL" },
         { { .pin_count = 1 }, "pins is NULL" },
         { { .split_mode = TN_SPLIT_NONE, .share_count = 1, .shares = shares }, "shares are of" },
