@@ -157,14 +157,19 @@ static void say_why(const telling *t, uint32_t node)
         [TNI_WHY_PINNED] = "it, or what it touches, is pinned there",
         [TNI_WHY_LAYER] = "its layer was given to it",
         [TNI_WHY_STATE] = "a state that it touches is there",
-        [TNI_WHY_MEMORY] = "there is no room elsewhere",
+        [TNI_WHY_MEMORY] = "a weight that it reads is there already, and memory is short",
     };
-    const char *rule = rules[tni_step_rule(&t->offers, t->schedule->steps[node])];
+    const tni_bars *bars = &t->schedule->bars;
+    tni_why why = tni_step_rule(&t->offers, t->schedule->steps[node]);
+    const char *rule = why == TNI_WHY_MEMORY && !bars->barred[node] ? NULL : rules[why];
     uint32_t taking = 0;
     char time[24];
     tni_say(t->sink, "  on %s because\n", device(t, unit->place));
     if (rule)
         tni_say(t->sink, "    %s\n", rule);
+    for (uint32_t place = 0; place < t->session->lane_count; place++)
+        if (bars->roomless[node] >> place & 1)
+            tni_say(t->sink, "    there is no room for it on %s\n", device(t, place));
     for (uint32_t place = 0; place < t->session->lane_count; place++) {
         if (place == unit->place)
             continue;

@@ -4,6 +4,8 @@
 //                                  │ no
 //                within limits, the arenas set aside as the layout before had them, a few rounds
 //                                  │ no
+//                layers go from devices of a split to others that have room
+//                                  │ no
 //                fewer layers: the most that fit
 //
 // Where the placement is of layers, only these are left. Where it is free, they are tried beside
@@ -90,6 +92,15 @@ static bool set_arenas_aside(tn_session *session, uint32_t round)
     return differs;
 }
 
+static void note_unlimited(tn_session *session)
+{
+    tni_fit *fit = &session->fit;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        fit->unlimited[i] = fit->needed[i];
+        fit->unlimited_beside[i] = tni_fit_arena_bytes(session, i) + fit->program_bytes[i];
+    }
+}
+
 tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
 {
     tn_error last;
@@ -97,8 +108,10 @@ tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
     tn_status status = plan_all(session, err);
     if (status == TN_OK)
         status = tni_fit_note_wanted(session, err);
-    if (status == TN_OK)
+    if (status == TN_OK) {
         status = tni_fit_check_memory(session, err);
+        note_unlimited(session);
+    }
     for (uint32_t round = 0; round < MOST_ROUNDS && status == TN_E_DEVICE_MEMORY &&
                              session->lane_count > 1 && set_arenas_aside(session, round);
          round++) {

@@ -5,6 +5,7 @@
 //   fit_memory.c    what there is of memory, and what is taken of it
 //   fit_demands.c   when nothing fits: what is demanded
 //   fit_rules.c     what is asked of the nodes of a graph
+//   fit_states.c    states that cannot be with their layers
 //   fit_words.c     what it came to, in words and as reasons
 #ifndef TNI_EXEC_FIT_H
 #define TNI_EXEC_FIT_H
@@ -35,19 +36,23 @@ typedef struct tni_fit_try {
 typedef struct tni_fit {
     uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
     uint64_t *alignments, *largest;
-    uint64_t *arena;           // what is set aside for arenas while memory is short
-    uint64_t *weights;         // of `kept`
-    uint64_t *program_bytes;   // that devices keep with programs, beside buffers
-    uint64_t *needed;          // of all: set when all graphs have a layout
-    tni_kept_bytes *kept;      // of all graphs, sorted
+    uint64_t *arena;              // what is set aside for arenas while memory is short
+    uint64_t *weights;            // of `kept`
+    uint64_t *program_bytes;      // that devices keep with programs, beside buffers
+    uint64_t *needed;             // of all: set when all graphs have a layout
+    uint64_t *unlimited;          // the same of the placement at hand without limits, and of it
+    uint64_t *unlimited_beside;   // arenas and programs
+    uint64_t *asked_bytes;   // and of the one that is asked for, before anything had to give way
+    tni_kept_bytes *kept;    // of all graphs, sorted
     uint32_t kept_count, kept_capacity;
-    bool has_failed_claim;   // what then lacks memory is the device
-    bool lacks_memory;       // it does not fit: by what was reckoned, no call of a device failed
-    bool is_short;           // without limits it did not fit: they hold
-    uint32_t short_place;    // that was short of memory last; TNP_NONE
-    uint32_t asked_layers;   // of the placement; its layers tell how many it became
-    bool has_fewer_layers;   // than asked, so that they fit: to be told
-    bool has_tried;          // several strategies, of which the cheapest was taken
+    uint64_t mapping_places;   // that use weights where they lie
+    bool has_failed_claim;     // what then lacks memory is the device
+    bool lacks_memory;         // it does not fit: by what was reckoned, no call of a device failed
+    bool is_short;             // without limits it did not fit: they hold
+    uint32_t short_place;      // that was short of memory last; TNP_NONE
+    uint32_t asked_layers;     // of the placement; its layers tell how many it became
+    bool is_spread;            // layers went from a device without room for them to others
+    bool has_tried;            // several strategies, of which the cheapest was taken
     tni_fit_strategy strategy;
     tni_fit_try tries[TNI_FIT_STRATEGIES];
 } tni_fit;
@@ -73,7 +78,8 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
 // Answers how many that are: the states are many.
 uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
                               size_t bytes);
-// Once a session is made: says in the log what became of the placement that was asked for.
+// Once a session is made: says in the log what became of the placement that was asked for, layers
+// and states that are elsewhere and why.
 void tni_fit_tell(const tn_session *session);
 void tni_fit_explain(const tn_session *session, const tn_sink *sink);
 

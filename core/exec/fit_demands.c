@@ -144,11 +144,12 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
                                               sizeof names);
         if (d.bytes > fit->free_bytes[p]) {
             fit->short_place = p;
-            tni_fail(err, TN_E_DEVICE_MEMORY,
-                     "%s: what is ordered to be there does not fit: %s need%s %" PRIu64
-                     " bytes, %" PRIu64 " are free",
-                     session->lanes[p].device->name, names, count == 1 ? "s" : "", d.bytes,
-                     fit->free_bytes[p]);
+            tni_fail(
+                err, TN_E_DEVICE_MEMORY,
+                "placement: %s: %s: what is ordered to be there does not fit: %s need%s %" PRIu64
+                " bytes, %" PRIu64 " are free",
+                names[0] == '\'' ? "pins" : "kv_device", session->lanes[p].device->name, names,
+                count == 1 ? "s" : "", d.bytes, fit->free_bytes[p]);
             return;
         }
         if (p == at && d.bytes) {

@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "exec/fit_internal.h"
 
-static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *err)
+// While layers are moved between devices.
+enum { MOST_TRIES = 8 };
+
+static tn_status place_layers(tn_session *session, uint32_t offloaded, tn_error *err)
 {
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);
@@ -14,7 +17,101 @@ static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *e
                                         session->fit.free_bytes, offloaded, &scratch,
                                         &session->layers, err);
     tni_arena_finish(&scratch);
-    return status == TN_OK ? tni_fit_in_rounds(session, err) : status;
+    return status;
+}
+
+// What layers may take of a place, by the placement at hand without limits. Of a device that uses
+// weights where they lie, what layers have is not what they take.
+static uint64_t room_for_layers(const tn_session *session, uint32_t place)
+{
+    const tni_fit *fit = &session->fit;
+    uint64_t is_free = fit->free_bytes[place], needed = fit->unlimited[place];
+    uint64_t beside = fit->unlimited_beside[place], given = session->layers.given_bytes[place];
+    if (!(fit->mapping_places >> place & 1))
+        return beside < is_free ? is_free - beside : 0;
+    if (needed <= is_free)
+        return given + (is_free - needed);
+    return given > needed - is_free ? given - (needed - is_free) : 0;
+}
+
+// What the devices of the split may get of layers from now on. false: it is not they that lack
+// memory.
+static bool learn_room(tn_session *session, uint32_t tries)
+{
+    const tni_fit *fit = &session->fit;
+    tni_layers *layers = &session->layers;
+    bool is_any_short = false;
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        uint64_t is_free = fit->free_bytes[p], needed = fit->unlimited[p];
+        if (!(layers->split_places >> p & 1) || is_free == UINT64_MAX)
+            continue;
+        uint64_t lacking = needed > is_free ? needed - is_free : 0;
+        is_any_short |= lacking > 0;
+        if (tries == 0)
+            layers->most_bytes[p] = room_for_layers(session, p);
+        else if (lacking)
+            layers->most_bytes[p] = layers->given_bytes[p] > lacking
+                                        ? layers->given_bytes[p] - lacking
+                                        : 0;
+    }
+    return is_any_short;
+}
+
+// Whether a place holds no buffer as large as something that it was to get.
+static bool is_roomless(const tn_session *session, uint32_t place)
+{
+    const tni_schedule *s = &session->graphs[0]->schedule;
+    for (uint32_t n = 0; n < s->graph->node_count; n++)
+        if (s->bars.roomless[n] >> place & 1)
+            return true;
+    return false;
+}
+
+// What each device would take if all went as it is asked. status: of trying that.
+static void note_asked(tn_session *session, tn_status status)
+{
+    tni_fit *fit = &session->fit;
+    memcpy(fit->asked_bytes, fit->unlimited, session->lane_count * sizeof *fit->unlimited);
+    for (uint32_t p = 0; p < session->lane_count && status == TN_OK; p++) {
+        uint64_t given = session->layers.given_bytes[p];
+        if (given <= fit->free_bytes[p] || (fit->mapping_places >> p & 1) ||
+            !is_roomless(session, p))
+            continue;
+        fit->is_spread = true;
+        if (given > fit->asked_bytes[p])
+            fit->asked_bytes[p] = given;
+    }
+}
+
+// The devices of the split share what is offloaded as they are asked to, or, where that is more
+// than one has room for, within what each has.
+static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *err)
+{
+    tni_layers *layers = &session->layers;
+    bool is_divided = session->placement.split_mode == TN_SPLIT_LAYER ||
+                      tni_placement_has_parts(&session->placement);
+    tn_error last;
+    memset(layers->most_bytes, 0xff, sizeof layers->most_bytes);
+    session->fit.is_spread = false;
+    tn_status status = place_layers(session, offloaded, err);
+    if (status == TN_OK) {
+        status = tni_fit_in_rounds(session, err);
+        if (offloaded == session->fit.asked_layers)
+            note_asked(session, status);
+    }
+    for (uint32_t tries = 0; status == TN_E_DEVICE_MEMORY && is_divided && tries < MOST_TRIES &&
+                             learn_room(session, tries);
+         tries++) {
+        session->fit.is_spread = true;
+        status = place_layers(session, offloaded, &last);
+        if (status == TN_E_DEVICE_MEMORY)
+            return status;
+        if (status == TN_OK)
+            status = tni_fit_in_rounds(session, &last);
+        if (status != TN_OK && status != TN_E_DEVICE_MEMORY && err)
+            *err = last;
+    }
+    return status;
 }
 
 uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts)
@@ -24,17 +121,19 @@ uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts)
     memset(counts, 0, session->lane_count * sizeof *counts);
     for (uint32_t i = 0; i < session->layers.count; i++) {
         uint32_t nodes[TNI_MAX_PLACES] = { 0 }, most = 0;
-        bool has_parts = false;
+        uint64_t parts = 0;   // places of them
         for (uint32_t n = 0; n < c->graph->node_count; n++) {
             tni_mark mark = c->graph->nodes[n].mark;
             if (mark.layer != session->layers.marks[i])
                 continue;
-            has_parts |= mark.part != TN_NO_PART;
+            if (mark.part != TN_NO_PART)
+                parts |= UINT64_C(1) << c->schedule.places[n];
             if (++nodes[c->schedule.places[n]] > nodes[most])
                 most = c->schedule.places[n];
         }
-        divided += has_parts;
-        counts[most] += !has_parts && nodes[most] > 0;
+        bool is_divided = (parts & (parts - 1)) != 0;
+        divided += is_divided;
+        counts[most] += !is_divided && nodes[most] > 0;
     }
     return divided;
 }
@@ -46,16 +145,6 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
         if (session->devices[p]->info.kind != TNP_KIND_CPU)
             sum += counts[p];
     return sum;
-}
-
-void tni_fit_tell(const tn_session *session)
-{
-    if (!session->fit.has_fewer_layers)
-        return;
-    tni_log_line(tni_session_log(session), TN_LOG_WARNING,
-                 "placement: %" PRIu32 " of the %" PRIu32
-                 " layers fit the memory that is free, the others are on the CPU",
-                 tni_fit_count_offloaded(session), session->fit.asked_layers);
 }
 
 // The most layers below what was asked that fit. err: of what is no lack of memory.
@@ -92,8 +181,8 @@ static tn_status find_layers(tn_session *session, tn_error *err)
     const tn_graph **graphs = tni_arena_take_array(&scratch, session->graph_count, sizeof *graphs);
     for (uint32_t g = 0; g < session->graph_count && graphs; g++)
         graphs[g] = session->graphs[g]->graph;
-    tn_status status = graphs ? tni_layers_find(graphs, session->graph_count, &session->arena,
-                                                &session->layers, err)
+    tn_status status = graphs ? tni_layers_find(graphs, session->graph_count, &session->placement,
+                                                &session->arena, &session->layers, err)
                               : tni_fail_memory(err, "a session",
                                                 session->graph_count * sizeof *graphs);
     tni_arena_finish(&scratch);
@@ -112,10 +201,8 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err)
         status = tni_fit_warn_of_pins(session, err);
     if (status == TN_OK)
         status = try_layers(session, asked, err);
-    if (status != TN_E_DEVICE_MEMORY || !session->layers.rest_places)
-        return status;
-    status = fit_fewer(session, err);   // where none fits, err says what was needed at first
-    session->fit.has_fewer_layers = status == TN_OK;
+    if (status == TN_E_DEVICE_MEMORY && session->layers.rest_places)
+        status = fit_fewer(session, err);   // where none fits, err says what was needed at first
     return status;
 }
 

@@ -11,8 +11,10 @@
 static tn_status take_tables(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    uint64_t **tables[] = { &fit->free_bytes, &fit->alignments,    &fit->largest, &fit->arena,
-                            &fit->weights,    &fit->program_bytes, &fit->needed };
+    uint64_t **tables[] = { &fit->free_bytes, &fit->alignments, &fit->largest,
+                            &fit->arena,      &fit->weights,    &fit->program_bytes,
+                            &fit->needed,     &fit->unlimited,  &fit->unlimited_beside,
+                            &fit->asked_bytes };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         *tables[i] = tni_arena_take_array(&session->arena, session->lane_count, sizeof **tables[i]);
         if (!*tables[i])
@@ -126,21 +128,23 @@ uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *wit
 tn_status tni_fit_check_memory(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
+    tn_status status = TN_OK;
     for (uint32_t i = 0; i < session->lane_count; i++) {
         uint64_t states = tni_fit_state_bytes(session, i, NULL),
                  arena = tni_fit_arena_bytes(session, i);
         uint64_t weights = fit->weights[i] + fit->program_bytes[i], needed = 0;
         bool fits = tni_add_u64(arena, states, &needed) && tni_add_u64(needed, weights, &needed);
         fit->needed[i] = fits ? needed : UINT64_MAX;
-        if (fits && (fit->free_bytes[i] == UINT64_MAX || needed <= fit->free_bytes[i]))
+        bool is_short = !fits || (fit->free_bytes[i] != UINT64_MAX && needed > fit->free_bytes[i]);
+        if (!is_short || status != TN_OK)
             continue;
         fit->short_place = i;
-        return tni_fail(err, TN_E_DEVICE_MEMORY,
-                        "%s: %" PRIu64
-                        " bytes are needed for weights, states and the arena (%" PRIu64 ", %" PRIu64
-                        " and %" PRIu64 "), %" PRIu64 " are free",
-                        session->lanes[i].device->name, fit->needed[i], weights, states, arena,
-                        fit->free_bytes[i]);
+        status = tni_fail(err, TN_E_DEVICE_MEMORY,
+                          "%s: %" PRIu64
+                          " bytes are needed for weights, states and the arena (%" PRIu64
+                          ", %" PRIu64 " and %" PRIu64 "), %" PRIu64 " are free",
+                          session->lanes[i].device->name, fit->needed[i], weights, states, arena,
+                          fit->free_bytes[i]);
     }
-    return TN_OK;
+    return status;
 }

@@ -34,6 +34,8 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
         return tni_fail_memory(err, "a placement", graph->storage_count * sizeof *compiled->mapped);
     for (uint32_t i = 0; i < session->lane_count; i++)
         find_mapped(session, i, graph, compiled->mapped);
+    for (uint32_t s = 0; s < graph->storage_count; s++)
+        session->fit.mapping_places |= compiled->mapped[s];
     if (tni_placement_is_free(&session->placement))
         return TN_OK;
     compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,
@@ -99,7 +101,7 @@ tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn
         compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,
                                                sizeof *compiled->rules);
         for (uint32_t n = 0; n < graph->node_count && compiled->rules; n++)
-            compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST };
+            compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
     }
     if (!compiled->rules)
         return tni_fail_memory(err, "a placement", graph->node_count * sizeof *compiled->rules);
@@ -111,7 +113,7 @@ tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn
             uint64_t there = owner->source == TNI_WEIGHT
                                  ? places_of(&session->fit, session->lane_count, owner->data)
                                  : 0;
-            if (!(there & compiled->rules[n].wish))
+            if (!(there & compiled->rules[n].wish) || !(compiled->rules[n].wish & ~there))
                 continue;
             compiled->rules[n].wish &= there;
             compiled->rules[n].why = TNI_WHY_MEMORY;

@@ -1,7 +1,9 @@
 // fit_words.c: what fitting came to, in words, and as the reasons of nodes.
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/sink.h"
 #include "exec/fit_internal.h"
 
@@ -28,8 +30,9 @@ void tni_fit_mark_moved(tn_session *session)
         const tni_schedule *s = &c->schedule;
         for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
             uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
-            if (wanted != s->places[n] && (s->why[n] == TNI_WHY_COST || s->why[n] == TNI_WHY_LAYER))
-                s->why[n] = TNI_WHY_MEMORY;
+            if (wanted != s->places[n] &&
+                (s->bars.why[n] == TNI_WHY_COST || s->bars.why[n] == TNI_WHY_LAYER))
+                s->bars.roomless[n] |= UINT64_C(1) << wanted;
         }
     }
 }
@@ -57,11 +60,57 @@ static void say_ways(const tni_fit *fit, const tn_sink *sink)
     tni_say(sink, "\n");
 }
 
+// "a would need 300 bytes, 100 are free; b …": the devices of the split that are short of what they
+// were asked to get.
+static void name_short(const tn_session *session, char *out, size_t bytes)
+{
+    const tni_fit *fit = &session->fit;
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        if (!(session->layers.split_places >> p & 1) || fit->asked_bytes[p] <= fit->free_bytes[p])
+            continue;
+        tni_format_text(out + used, bytes - used,
+                        "%s%s would need %" PRIu64 " bytes, %" PRIu64 " %s free",
+                        used ? "; " : ": ", session->lanes[p].device->name, fit->asked_bytes[p],
+                        fit->free_bytes[p], fit->free_bytes[p] == 1 ? "is" : "are");
+        used += strlen(out + used);
+    }
+}
+
+// What there was no room for, and where it is. false: there was room for all.
+static bool tell_room(const tn_session *session, char *out, size_t bytes)
+{
+    const tni_fit *fit = &session->fit;
+    char names[300];
+    uint32_t offloaded = tni_fit_count_offloaded(session);
+    bool is_fewer = session->layers.offloaded < fit->asked_layers ||
+                    (fit->is_spread && offloaded < fit->asked_layers);
+    name_short(session, names, sizeof names);
+    if (is_fewer)
+        tni_format_text(out, bytes,
+                        "placement: %" PRIu32 " of the %" PRIu32
+                        " layers fit the memory that is free, the others are on the CPU%s",
+                        offloaded, fit->asked_layers, names);
+    else if (fit->is_spread)
+        tni_format_text(out, bytes, "placement: what has no room is on other devices%s", names);
+    return is_fewer || fit->is_spread;
+}
+
+void tni_fit_tell(const tn_session *session)
+{
+    char text[500];
+    if (tell_room(session, text, sizeof text))
+        tni_log_line(tni_session_log(session), TN_LOG_WARNING, "%s", text);
+    tni_fit_warn_of_states(session);
+}
+
 void tni_fit_explain(const tn_session *session, const tn_sink *sink)
 {
     const tni_fit *fit = &session->fit;
     const tni_layers *layers = &session->layers;
     uint32_t counts[TNI_MAX_PLACES];
+    char text[500];
     uint32_t divided = session->graph_count ? tni_fit_count_layers(session, counts) : 0;
     for (uint32_t p = 0; p < session->lane_count && session->graph_count; p++)
         if (counts[p])
@@ -70,10 +119,9 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
     if (divided)
         tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are divided over devices\n",
                 divided, layers->count);
-    if (layers->count && layers->offloaded < fit->asked_layers && session->graph_count)
-        tni_say(sink,
-                "placement: %" PRIu32 " of the %" PRIu32 " layers fit the memory that is free\n",
-                tni_fit_count_offloaded(session), fit->asked_layers);
+    if (layers->count && session->graph_count && tell_room(session, text, sizeof text))
+        tni_say(sink, "%s\n", text);
+    tni_fit_explain_states(session, sink);
     if (fit->is_short || fit->has_tried)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
     say_ways(fit, sink);

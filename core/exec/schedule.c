@@ -71,6 +71,21 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
     };
 }
 
+// A device that fails when it is asked would take nothing: it is the session that decides.
+static tn_status check_answers(tn_session *session, const tni_answers *answers, tn_status status,
+                               tn_error *err)
+{
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        if (answers->failed_places >> i & 1) {
+            session->fit.has_failed_claim = true;
+            tni_lane_blame(&session->lanes[i], status);
+            return status == TN_OK
+                       ? tn_error_set(err, answers->failure.status, answers->failure.text)
+                       : status;
+        }
+    return status;
+}
+
 // Takes away the places that do not suit this graph, and wishes that it does not share.
 // *out_has_changed: there were some.
 static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_has_changed,
@@ -86,9 +101,11 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
         wishes[s] = compiled->state_of[s] == TNP_NONE
                         ? UINT64_MAX
                         : session->states[compiled->state_of[s]].wished;
+    tni_answers failed = { 0 };
     tn_status status = places && wishes
-                           ? tni_schedule_narrow(&request, &scratch, places, wishes, err)
+                           ? tni_schedule_narrow(&request, &scratch, places, wishes, &failed, err)
                            : tni_fail_memory(err, "a table of states", count * sizeof *places);
+    status = check_answers(session, &failed, status, err);
     for (uint32_t s = 0; s < count && status == TN_OK; s++) {
         if (compiled->state_of[s] == TNP_NONE)
             continue;
@@ -98,21 +115,6 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
         state->wished = wishes[s];
     }
     tni_arena_finish(&scratch);
-    return status;
-}
-
-// A device that fails when it is asked would take nothing: it is the session that decides.
-static tn_status check_answers(tn_session *session, const tni_answers *answers, tn_status status,
-                               tn_error *err)
-{
-    for (uint32_t i = 0; i < session->lane_count; i++)
-        if (answers->failed_places >> i & 1) {
-            session->fit.has_failed_claim = true;
-            tni_lane_blame(&session->lanes[i], status);
-            return status == TN_OK
-                       ? tn_error_set(err, answers->failure.status, answers->failure.text)
-                       : status;
-        }
     return status;
 }
 

@@ -100,7 +100,13 @@ void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
         say_layer(node, here, words, sizeof words);
         break;
     case TN_BEGINS_MEMORY:
-        tni_format_text(words, sizeof words, "there is no room for '%s' on %s", node->name, before);
+        if (b.is_roomless)
+            tni_format_text(words, sizeof words, "there is no room for '%s' on %s", node->name,
+                            before);
+        else
+            tni_format_text(words, sizeof words,
+                            "a weight of '%s' is on %s already, and memory is short", node->name,
+                            here);
         break;
     case TN_BEGINS_STATE:
         tni_format_text(words, sizeof words, "'%s' touches '%s', which lives on %s", node->name,

@@ -65,13 +65,13 @@ static tni_ruling ruling_of(const assigning *a)
 }
 
 // Storages that the caller pins, states, what is written through, and what is asked of nodes.
-static bool find_places(assigning *a, uint8_t *why)
+static bool find_places(assigning *a, const tni_bars *bars)
 {
     const uint64_t *may_be = a->request->storage_places;
     tni_ruling ruling = ruling_of(a);
     tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->graph->storage_count : 0,
                    a->may_hold);
-    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, why);
+    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, bars);
 }
 
 // The group of each node, and what the states of each group take.
@@ -145,17 +145,73 @@ static const char *storage_name(const assigning *a, uint32_t storage)
     return a->graph->values[a->graph->storages[storage].owner].name;
 }
 
-// What the node touches, stays on one place, and cannot be on this one.
-static const char *kept_elsewhere(const assigning *a, uint32_t n, uint32_t place)
+static const char *op_name(const assigning *a, uint32_t n)
 {
-    uint32_t values[TNI_MAX_READS + 1];
-    uint32_t count = tni_node_touches(a->graph, &a->graph->nodes[n], values);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t storage = a->graph->values[values[i]].storage;
+    return tni_op_find(a->graph->nodes[n].op)->name;
+}
+
+// What the node touches, stays on one place, and cannot be on this one: a storage. *out_node: the
+// first other node that touches it, or what stays with it, and has no place there; TNP_NONE = there
+// is none, it has been put elsewhere.
+static uint32_t kept_elsewhere(const assigning *a, uint32_t n, uint32_t place, uint32_t *out_node)
+{
+    const tn_graph *graph = a->graph;
+    tni_ruling ruling = ruling_of(a);
+    uint32_t values[TNI_MAX_READS + 1], found = TNP_NONE;
+    uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
+    *out_node = TNP_NONE;
+    for (uint32_t i = 0; i < count && found == TNP_NONE; i++) {
+        uint32_t storage = graph->values[values[i]].storage;
         if (a->kept.is_kept[storage] && !(a->may_hold[a->kept.groups[storage]] >> place & 1))
-            return storage_name(a, storage);
+            found = storage;
     }
-    return a->graph->nodes[n].name;
+    for (uint32_t m = 0; m < graph->node_count && found != TNP_NONE; m++) {
+        count = tni_node_touches(graph, &graph->nodes[m], values);
+        uint64_t may = tni_takers_of(&a->takers, m) & tni_rule_of(&ruling, m).demand;
+        for (uint32_t i = 0; i < count && !(may >> place & 1); i++) {
+            uint32_t storage = graph->values[values[i]].storage;
+            if (a->kept.is_kept[storage] && a->kept.groups[storage] == a->kept.groups[found]) {
+                *out_node = m;
+                return found;
+            }
+        }
+    }
+    return found;
+}
+
+static const char *refusal_of(const assigning *a, uint32_t n, uint32_t place)
+{
+    for (uint32_t r = 0; r < a->answers->refusal_count; r++)
+        if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
+            return a->answers->refusals[r].reason;
+    return "no claim";
+}
+
+// Why a node cannot be on a place that takes it: of what it touches, something cannot.
+static void tell_kept(const assigning *a, uint32_t n, uint32_t place, char *out, size_t bytes)
+{
+    uint32_t other, storage = kept_elsewhere(a, n, place, &other);
+    const char *name = storage == TNP_NONE ? a->graph->nodes[n].name : storage_name(a, storage);
+    if (other == TNP_NONE)
+        tni_format_text(out, bytes, "it would have to move '%s' there", name);
+    else if (a->takers.any[other] >> place & 1)
+        tni_format_text(out, bytes,
+                        "it would have to move '%s' there, with %s '%s', which is ordered to be "
+                        "elsewhere",
+                        name, op_name(a, other), a->graph->nodes[other].name);
+    else
+        tni_format_text(
+            out, bytes, "it would have to move '%s' there, with %s '%s', which is not taken: %s",
+            name, op_name(a, other), a->graph->nodes[other].name, refusal_of(a, other, place));
+}
+
+// "placement: pins: ", of what is demanded of a node; "" = nothing is.
+static const char *asked_by(const assigning *a, uint32_t n, char *room, size_t bytes)
+{
+    tni_ruling ruling = ruling_of(a);
+    const char *by = tni_rule_of(&ruling, n).by;
+    tni_format_text(room, bytes, by ? "placement: %s: " : "", by);
+    return room;
 }
 
 // A node that is taken where it is demanded to be, but for something too large for any buffer
@@ -163,40 +219,54 @@ static const char *kept_elsewhere(const assigning *a, uint32_t n, uint32_t place
 static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
                                 tn_error *err)
 {
+    char by[40];
     return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "'%s' is ordered to be on %s, but '%s' has %" PRIu64
+                    "%s'%s' is ordered to be on %s, but '%s' has %" PRIu64
                     " bytes, and a buffer there has at most %" PRIu64,
-                    a->graph->nodes[n].name, a->request->devices[place]->name,
-                    storage_name(a, storage), a->graph->storages[storage].bytes,
-                    a->request->keeping.largest[place]);
+                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
+                    a->request->devices[place]->name, storage_name(a, storage),
+                    a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
+}
+
+// A node that is taken where it is demanded to be, with something that another node touches which
+// is not taken there.
+static tn_status fail_order(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
+                            uint32_t other, tn_error *err)
+{
+    char by[40];
+    return tni_fail(err, TN_E_UNSUPPORTED,
+                    "%s'%s' is ordered to be on %s, which does not take %s '%s' with it: %s",
+                    asked_by(a, n, by, sizeof by), storage_name(a, storage),
+                    a->request->devices[place]->name, op_name(a, other),
+                    a->graph->nodes[other].name, refusal_of(a, other, place));
 }
 
 static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
 {
-    char reasons[400] = "", moved[120];
+    char reasons[400] = "", moved[200];
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
         tni_ruling ruling = ruling_of(a);
         tni_rule rule = tni_rule_of(&ruling, n);
         bool is_taken = a->takers.any[n] >> place & 1;
         uint32_t large = tni_rules_too_large(&ruling, n, place);
-        if (is_taken && rule.demand == UINT64_C(1) << place && large != TNP_NONE)
+        bool is_ordered = is_taken && rule.demand == UINT64_C(1) << place;
+        if (is_ordered && large != TNP_NONE)
             return fail_too_large(a, n, place, large, err);
-        tni_format_text(moved, sizeof moved, "it would have to move '%s' there",
-                        kept_elsewhere(a, n, place));
+        uint32_t other, storage = kept_elsewhere(a, n, place, &other);
+        if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
+            return fail_order(a, n, place, storage, other, err);
+        tell_kept(a, n, place, moved, sizeof moved);
         const char *reason = is_taken && !(rule.demand >> place & 1)
                                  ? "it is ordered to be elsewhere"
                              : is_taken ? moved
-                                        : "no claim";
-        for (uint32_t r = 0; r < a->answers->refusal_count; r++)
-            if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
-                reason = a->answers->refusals[r].reason;
+                                        : refusal_of(a, n, place);
         size_t used = strlen(reasons);
         snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", place ? "; " : "",
                  a->request->devices[place]->name, reason);
     }
-    return tni_fail(err, TN_E_UNSUPPORTED, "no device takes %s '%s' (%s)",
-                    tni_op_find(node->op)->name, node->name, reasons);
+    return tni_fail(err, TN_E_UNSUPPORTED, "%sno device takes %s '%s' (%s)",
+                    asked_by(a, n, moved, sizeof moved), op_name(a, n), node->name, reasons);
 }
 
 static tn_status fail_memory(const assigning *a, tn_error *err)
@@ -216,7 +286,7 @@ static tn_status fail_full(const assigning *a, const tni_solution *solution, tn_
 }
 
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
-                     uint8_t *why, tni_solution *out, tn_error *err)
+                     const tni_bars *bars, tni_solution *out, tn_error *err)
 {
     const tni_schedule_request *request = assigned->of;
     assigning a = { .assigned = assigned,
@@ -228,7 +298,7 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
         return fail_memory(&a, err);
     list_claims(&a);
     tni_items_request items = { a.graph, a.answers, &request->keeping };
-    if (!find_places(&a, why) || !group_nodes(&a) || !list_operands(&a) ||
+    if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);
     a.problem.place_count = request->device_count;

@@ -37,10 +37,19 @@ typedef struct eliminator {
     uint32_t *bucket_size;    // by variable
     uint32_t *order;          // variables as they were eliminated
     uint32_t order_count;
-    uint32_t *around;   // scratch, by variable
-    uint32_t *label;    // by variable
-    double *label_ns;   // scratch: of the labels of one variable
+    uint32_t *around;             // scratch, by variable
+    uint32_t *label;              // by variable
+    double *label_ns, *pair_ns;   // scratch: of the labels of one variable
 } eliminator;
+
+static void take_around(eliminator *e, uint32_t w, uint32_t *count)
+{
+    if (e->factors.mark[w] == e->factors.stamp)
+        return;
+    e->factors.mark[w] = e->factors.stamp;
+    e->around[(*count)++] = w;
+    tni_elimination_order_leave(&e->waiting, w);
+}
 
 // The living factors of v, into its bucket; the variables around wait no longer.
 static bool fill_bucket(eliminator *e, uint32_t v, uint32_t *out_count)
@@ -54,18 +63,18 @@ static bool fill_bucket(eliminator *e, uint32_t v, uint32_t *out_count)
         uint32_t factor = f->links[at].factor;
         if (f->factors[factor].is_dead)
             continue;
-        if (!tni_grow(e->allocator, &e->buckets, &e->bucket_capacity, e->bucket_count + 1,
+        if (e->bucket_count == e->bucket_capacity &&
+            !tni_grow(e->allocator, &e->buckets, &e->bucket_capacity, e->bucket_count + 1,
                       sizeof *e->buckets))
             return false;
         e->buckets[e->bucket_count++] = factor;
-        for (uint32_t i = 0; i < f->factors[factor].axis_count; i++) {
-            uint32_t w = tni_factor_axes(f, factor)[i].variable;
-            if (f->mark[w] == f->stamp)
-                continue;
-            f->mark[w] = f->stamp;
-            e->around[(*out_count)++] = w;
-            tni_elimination_order_leave(&e->waiting, w);
+        if (f->links[at].other != TNP_NONE) {
+            take_around(e, f->links[at].other, out_count);
+            continue;
         }
+        const tni_axis *axis = tni_factor_axes(f, factor);
+        for (uint32_t i = f->factors[factor].axis_count; i-- > 0; axis++)
+            take_around(e, axis->variable, out_count);
     }
     e->bucket_size[v] = e->bucket_count - e->first_bucket[v];
     return true;
@@ -139,12 +148,12 @@ static void add_factor(const eliminator *e, uint32_t factor, uint32_t v)
     uint32_t labels = tni_label_count(&f->network, v);
     size_t at = f->factors[factor].table, stride = 1, own_stride = 1;
     if (at == TNI_NO_TABLE) {
-        bool is_first = axes[0].variable == v;
-        uint32_t other = axes[is_first ? 1 : 0].variable;
+        uint32_t first = axes[0].variable, second = axes[1].variable;
+        tni_labels all = { labels, NULL }, one = { 1, &e->label[first == v ? second : first] };
+        tni_network_pairs(&f->network, first, second, first == v ? all : one,
+                          first == v ? one : all, e->pair_ns);
         for (uint32_t k = 0; k < labels; k++)
-            e->label_ns[k] += is_first
-                                  ? tni_network_pair_ns(&f->network, v, k, other, e->label[other])
-                                  : tni_network_pair_ns(&f->network, other, e->label[other], v, k);
+            e->label_ns[k] += e->pair_ns[k];
         return;
     }
     for (uint32_t i = f->factors[factor].axis_count; i-- > 0; stride *= axes[i].classes) {
@@ -191,7 +200,9 @@ static bool take_tables(eliminator *e, tni_arena *arena, uint32_t most_labels)
     e->around = tni_arena_take_array(arena, count, sizeof *e->around);
     e->label = tni_arena_take_array(arena, count, sizeof *e->label);
     e->label_ns = tni_arena_take_array(arena, most_labels, sizeof *e->label_ns);
-    return e->first_bucket && e->bucket_size && e->order && e->around && e->label && e->label_ns;
+    e->pair_ns = tni_arena_take_array(arena, most_labels, sizeof *e->pair_ns);
+    return e->first_bucket && e->bucket_size && e->order && e->around && e->label && e->label_ns &&
+           e->pair_ns;
 }
 
 static bool solve(eliminator *e, const tni_problem_index *index, tni_arena *arena, uint32_t *chosen)

@@ -17,19 +17,25 @@ static uint32_t slot_of(tni_elimination_order *o, uint32_t v)
         return 0;
     mark[v] = stamp;
     for (uint32_t *at = &f->first_link[v]; *at != TNP_NONE;) {
-        const tni_factor *factor = &f->factors[f->links[*at].factor];
+        tni_factor_link *link = &f->links[*at];
+        const tni_factor *factor = &f->factors[link->factor];
         if (factor->is_dead) {   // unlinked on the way
-            *at = f->links[*at].next;
+            *at = link->next;
             continue;
         }
         if (seen++ == MOST_SEEN)
             return TNI_ELIMINATION_ORDER_SLOTS - 1;
+        at = &link->next;
+        if (link->other != TNP_NONE) {
+            half_bits += mark[link->other] == stamp ? 0 : link->half_bits;
+            mark[link->other] = stamp;
+            continue;
+        }
         const tni_axis *axis = &f->axes[factor->first_axis], *end = axis + factor->axis_count;
         for (; axis < end; axis++) {
             half_bits += mark[axis->variable] == stamp ? 0 : axis->half_bits;
             mark[axis->variable] = stamp;
         }
-        at = &f->links[*at].next;
     }
     return half_bits < TNI_ELIMINATION_ORDER_SLOTS - 2 ? half_bits + 1
                                                        : TNI_ELIMINATION_ORDER_SLOTS - 2;

@@ -79,8 +79,7 @@ static bool make_axis(tni_factors *f, uint32_t variable, uint32_t other, bool by
     telling t = { &f->network, variable, TNP_NONE, by_copies };
     *out = axis_with(variable, count, TNI_EACH_LABEL);
     if (count <= 1 || variable >= f->network.index->problem->node_count ||
-        (!f->network.is_in_fusion[variable] &&
-         count == (uint32_t)__builtin_popcountll(f->network.places[variable])))
+        (!f->network.is_in_fusion[variable] && count == f->network.place_counts[variable]))
         return true;
     if (other < f->network.index->problem->node_count && is_fused_with(f, variable, other)) {
         t.other = other;
@@ -143,23 +142,40 @@ size_t tni_factors_take_table(tni_factors *f, size_t entries)
     return f->pool_count - entries;
 }
 
+// For one factor more, with so many axes.
+static bool make_room(tni_factors *f, uint32_t axes)
+{
+    return tni_grow(f->allocator, &f->factors, &f->factor_capacity, f->factor_count + 1,
+                    sizeof *f->factors) &&
+           tni_grow(f->allocator, &f->axes, &f->axis_capacity, f->axis_count + axes,
+                    sizeof *f->axes) &&
+           tni_grow(f->allocator, &f->links, &f->link_capacity, f->link_count + axes,
+                    sizeof *f->links);
+}
+
 bool tni_factors_add(tni_factors *f, const tni_axis *axes, uint32_t count, size_t table)
 {
-    if (!tni_grow(f->allocator, &f->factors, &f->factor_capacity, f->factor_count + 1,
-                  sizeof *f->factors) ||
-        !tni_grow(f->allocator, &f->axes, &f->axis_capacity, f->axis_count + count,
-                  sizeof *f->axes) ||
-        !tni_grow(f->allocator, &f->links, &f->link_capacity, f->link_count + count,
-                  sizeof *f->links))
+    bool has_room = f->factor_count < f->factor_capacity &&
+                    f->axis_capacity - f->axis_count >= count &&
+                    f->link_capacity - f->link_count >= count;
+    if (!has_room && !make_room(f, count))
         return false;
+    tni_axis *to = f->axes + f->axis_count;
+    tni_factor_link *link = f->links + f->link_count;
     f->factors[f->factor_count] = (tni_factor){ table, f->axis_count, count, false };
     for (uint32_t i = 0; i < count; i++) {
         uint32_t v = axes[i].variable;
-        f->axes[f->axis_count++] = axes[i];
-        f->links[f->link_count] = (tni_factor_link){ f->factor_count, f->first_link[v] };
-        f->first_link[v] = f->link_count++;
+        to[i] = axes[i];
+        link[i] = (tni_factor_link){ f->factor_count, f->first_link[v], TNP_NONE, 0 };
+        if (count == 2) {
+            link[i].other = axes[1 - i].variable;
+            link[i].half_bits = axes[1 - i].half_bits;
+        }
+        f->first_link[v] = f->link_count + i;
         f->degree[v] += count - 1;
     }
+    f->axis_count += count;
+    f->link_count += count;
     f->factor_count++;
     return true;
 }

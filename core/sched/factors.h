@@ -24,8 +24,10 @@ typedef struct tni_factor {
     bool is_dead;
 } tni_factor;
 
+// Of a variable to a factor with it.
 typedef struct tni_factor_link {
     uint32_t factor, next;
+    uint32_t other, half_bits;   // of two variables the other one, and its axis; else TNP_NONE
 } tni_factor_link;
 
 typedef struct tni_factors {

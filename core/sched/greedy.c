@@ -46,17 +46,19 @@ static bool weigh(const greedy *g, const tni_problem_claim *claim, double *out_n
     const tni_problem *problem = g->problem;
     double ns = claim->cost_ns;
     uint64_t here = UINT64_C(1) << claim->place;
-    if (claim->node_count > 1 && g->single_nodes_only)
+    bool is_single = claim->node_count == 1;
+    if (!is_single && g->single_nodes_only)
         return false;
     for (uint32_t i = 0; i < claim->node_count; i++) {
         uint32_t n = claim->nodes[i], group = problem->groups ? problem->groups[n] : TNP_NONE;
         if (g->chosen[n] != TNP_NONE || (group != TNP_NONE && !(g->group_place[group] & here)))
             return false;
-        if (claim->node_count > 1)
-            ns -= g->single_ns[n];
-        for (uint32_t e = problem->first_operand[n]; e < problem->first_operand[n + 1]; e++) {
-            uint32_t maker = problem->operands[e];
-            if (g->chosen[maker] != TNP_NONE && !(g->holds[maker] & here))
+        ns -= is_single ? 0 : g->single_ns[n];
+        const uint32_t *operand = &problem->operands[problem->first_operand[n]];
+        const uint32_t *end = &problem->operands[problem->first_operand[n + 1]];
+        for (; operand < end; operand++) {
+            uint32_t maker = *operand;
+            if (!(g->holds[maker] & here) && g->chosen[maker] != TNP_NONE)
                 ns += tni_links_cost_ns(problem->links, problem->claims[g->chosen[maker]].place,
                                         claim->place, problem->value_bytes[maker]);
         }

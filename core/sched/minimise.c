@@ -3,8 +3,7 @@
 // For all classes of the variables around, one level each, the sums of the factors by the labels of
 // the variable are built up from the first level to the last: a factor is added at the last level
 // that it depends on, so that what does not change is not added again. At the last level the least
-// of the sums is an entry. Labels that cannot be (INFINITY) are left out there, and where none is
-// left, so are the entries.
+// of the sums is an entry. Of many labels those that cannot be (INFINITY) are left out there.
 #include "sched/minimise.h"
 
 #include <math.h>
@@ -105,13 +104,27 @@ bool tni_piece_join(tni_factors *f, tni_piece *p, uint32_t factor, size_t most, 
 
 // ------------------------------------------------------------------------------------------ tables
 
+// Whether a factor has a table, by the classes that the piece tells apart.
+static bool is_as_it_is(const tni_factors *f, const tni_piece *p, uint32_t t)
+{
+    const tni_factor *factor = &f->factors[p->factors[t]];
+    const tni_axis *axes = &f->axes[factor->first_axis];
+    bool is = factor->table != TNI_NO_TABLE;
+    for (uint32_t i = 0; i < factor->axis_count && is; i++)
+        is = joint_of(p, t, i)->map == axes[i].map;
+    return is;
+}
+
 // Numbers that a factor's table needs in scratch: a pair that was not asked yet, and once more for
 // each axis of which the piece tells more apart than the factor.
 static size_t scratch_of(const tni_factors *f, const tni_piece *p, uint32_t t)
 {
     const tni_factor *factor = &f->factors[p->factors[t]];
     const tni_axis *axes = &f->axes[factor->first_axis];
-    size_t entries = tni_factor_entries(f, p->factors[t]), sum = 0;
+    size_t sum = 0;
+    if (is_as_it_is(f, p, t))
+        return 0;
+    size_t entries = tni_factor_entries(f, p->factors[t]);
     if (factor->table == TNI_NO_TABLE)
         sum += entries;
     for (uint32_t i = factor->axis_count; i-- > 0;) {
@@ -145,6 +158,8 @@ static const double *table_of(const tni_factors *f, const tni_piece *p, uint32_t
 {
     const tni_factor *factor = &f->factors[p->factors[t]];
     const tni_axis *axes = &f->axes[factor->first_axis];
+    if (is_as_it_is(f, p, t))
+        return &f->pool[factor->table];
     size_t inner = 1, entries = tni_factor_entries(f, p->factors[t]);
     const double *table = *scratch;
     if (factor->table == TNI_NO_TABLE) {
@@ -168,6 +183,8 @@ static const double *table_of(const tni_factors *f, const tni_piece *p, uint32_t
 }
 
 // ----------------------------------------------------------------------------------------- summing
+
+enum { FEW_LABELS = 3 };
 
 // What is to be done at a level: one axis more of a term.
 typedef struct step {
@@ -276,7 +293,7 @@ static void advance(summing *s, uint32_t level)
     s->at[level] = is_over ? 0 : s->at[level];
 }
 
-// The least sums of a term's rows: always inlined, so that few labels make a loop of known length.
+// The entries of the last level: of one term, whose rows follow each other.
 static inline void minimise_rows(const double *restrict from, const step *at, uint32_t labels,
                                  uint32_t rows, double *restrict out)
 {
@@ -292,45 +309,128 @@ static inline void minimise_rows(const double *restrict from, const step *at, ui
     }
 }
 
-// The entries of the last level.
-static void minimise_last(summing *s, double *out)
+// Of two.
+static inline void minimise_two_terms(const double *restrict from, const step *at, uint32_t labels,
+                                      uint32_t rows, double *restrict out)
 {
-    uint32_t level = s->piece->around_count - 1, rows = s->piece->around[level].classes, live = 0;
-    const step *first = &s->steps[s->first_step[level]], *end = &s->steps[s->first_step[level + 1]];
-    const double *from = s->sums[level], *row = first->row;
-    if (end - first == 1 && s->piece->own.classes == 2) {
-        minimise_rows(from, first, 2, rows, out);
-        return;
-    }
-    if (end - first == 1 && s->piece->own.classes == 3) {
-        minimise_rows(from, first, 3, rows, out);
-        return;
-    }
-    for (uint32_t k = 0; k < s->piece->own.classes; k++) {
-        s->live_ns[live] = from[k];
-        s->live[live] = k;
-        live += from[k] < INFINITY;
-    }
-    for (uint32_t c = 0; c < rows; c++, row += first->stride) {
-        double best = INFINITY;
-        for (uint32_t i = 0; i < live; i++) {
-            double ns = s->live_ns[i] + row[s->live[i] * first->own_stride];
-            for (const step *at = first + 1; at < end; at++)
-                ns += at->row[c * at->stride + s->live[i] * at->own_stride];
+    const double *row = at[0].row, *other = at[1].row;
+    size_t stride = at[0].own_stride, other_stride = at[1].own_stride;
+    for (uint32_t c = 0; c < rows; c++, row += at[0].stride, other += at[1].stride) {
+        double best = from[0] + row[0] + other[0];
+        for (uint32_t k = 1; k < labels; k++) {
+            double ns = from[k] + row[k * stride] + other[k * other_stride];
             best = ns < best ? ns : best;
         }
         out[c] = best;
     }
 }
 
+// Of several terms.
+static inline void minimise_terms(const double *restrict from, const uint32_t *live,
+                                  const step *first, const step *end, uint32_t labels,
+                                  uint32_t rows, double *restrict out)
+{
+    const double *row = first->row;
+    for (uint32_t c = 0; c < rows; c++, row += first->stride) {
+        double best = INFINITY;
+        for (uint32_t i = 0; i < labels; i++) {
+            uint32_t k = live ? live[i] : i;
+            double ns = from[i] + row[k * first->own_stride];
+            for (const step *at = first + 1; at < end; at++)
+                ns += at->row[c * at->stride + k * at->own_stride];
+            best = ns < best ? ns : best;
+        }
+        out[c] = best;
+    }
+}
+
+// Always inlined, as is what it calls, so that few labels make loops of known length. Of many those
+// that cannot be are left out.
+static inline void minimise_last(const summing *s, const double *from, uint32_t labels, double *out)
+{
+    uint32_t level = s->piece->around_count - 1, rows = s->piece->around[level].classes, live = 0;
+    const step *first = &s->steps[s->first_step[level]], *end = &s->steps[s->first_step[level + 1]];
+    if (labels <= FEW_LABELS && end - first == 1) {
+        minimise_rows(from, first, labels, rows, out);
+        return;
+    }
+    if (labels <= FEW_LABELS && end - first == 2) {
+        minimise_two_terms(from, first, labels, rows, out);
+        return;
+    }
+    if (labels <= FEW_LABELS) {
+        minimise_terms(from, NULL, first, end, labels, rows, out);
+        return;
+    }
+    for (uint32_t k = 0; k < labels; k++) {
+        s->live_ns[live] = from[k];
+        s->live[live] = k;
+        live += from[k] < INFINITY;
+    }
+    minimise_terms(s->live_ns, s->live, first, end, live, rows, out);
+}
+
+// The entries of the last two levels.
+static inline void minimise_two(summing *s, uint32_t labels, double *out)
+{
+    uint32_t level = s->piece->around_count - 2;
+    uint32_t classes = s->piece->around[level].classes, rows = s->piece->around[level + 1].classes;
+    const step *first = &s->steps[s->first_step[level]], *end = &s->steps[s->first_step[level + 1]];
+    const double *from = s->sums[level];
+    double few[FEW_LABELS], *sums = labels <= FEW_LABELS ? few : s->room + (size_t)level * labels;
+    for (uint32_t c = 0; c < classes; c++, out += rows) {
+        const double *before = from;
+        for (const step *at = first; at < end; at++) {
+            const double *row = at->row + c * at->stride;
+            size_t stride = at->own_stride;
+            if (at->below != TNP_NONE) {
+                s->steps[at->below].row = row;
+                continue;
+            }
+            for (uint32_t k = 0; k < labels; k++)
+                sums[k] = before[k] + row[k * stride];
+            before = sums;
+        }
+        minimise_last(s, before, labels, out);
+    }
+}
+
+static void minimise_levels(summing *s, double *out)
+{
+    bool is_one = s->piece->around_count == 1;
+    switch (s->piece->own.classes) {
+    case 2:
+        if (is_one)
+            minimise_last(s, s->sums[0], 2, out);
+        else
+            minimise_two(s, 2, out);
+        return;
+    case 3:
+        if (is_one)
+            minimise_last(s, s->sums[0], 3, out);
+        else
+            minimise_two(s, 3, out);
+        return;
+    default:
+        if (is_one)
+            minimise_last(s, s->sums[0], s->piece->own.classes, out);
+        else
+            minimise_two(s, s->piece->own.classes, out);
+    }
+}
+
 static void sum_up(summing *s, double *out)
 {
-    uint32_t last = s->piece->around_count - 1, rows = s->piece->around[last].classes;
-    memset(s->at, 0, s->piece->around_count * sizeof *s->at);
+    uint32_t count = s->piece->around_count, inner = count < 2 ? 0 : count - 2;
+    size_t rows = s->piece->around[count - 1].classes;
+    if (count > 1)
+        rows *= s->piece->around[inner].classes;
+    for (uint32_t level = 0; level < inner; level++)
+        s->at[level] = 0;
     for (uint32_t level = 0;;) {
-        for (; level < last; level++)
+        for (; level < inner; level++)
             add_level(s, level);
-        minimise_last(s, out);
+        minimise_levels(s, out);
         out += rows;
         do {
             if (level == 0)

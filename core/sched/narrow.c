@@ -3,35 +3,118 @@
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
-tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
-                              uint64_t *storage_places, uint64_t *wishes, tn_error *err)
-{
-    const tn_graph *graph = request->graph;
-    uint64_t preferred = tni_preferred_places(request);
-    uint64_t *holds = tni_arena_take_array(scratch, graph->storage_count, sizeof *holds);
-    uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
+typedef struct narrowing {
+    const tni_schedule_request *request;
+    tni_arena *scratch;
+    uint64_t preferred;
     tni_kept kept;
     tni_takers takers;
-    if (!holds || !wished || !tni_find_kept(graph, scratch, &kept) ||
-        !tni_find_takers(graph, request->answers, tni_places_of(request), scratch, &takers))
-        return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *takers.any);
-    tni_kept_begin(graph, &kept, storage_places, graph->storage_count, holds);
-    tni_kept_begin(graph, &kept, wishes, graph->storage_count, wished);
+    uint64_t *instead;   // by node: where all of what it may be decomposed into can touch them
+} narrowing;
+
+static bool touches_kept(const narrowing *w, uint32_t node)
+{
+    const tn_graph *graph = w->request->graph;
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    bool does = false;
+    for (uint32_t i = 0; i < count; i++)
+        does |= w->kept.is_kept[graph->values[values[i]].storage];
+    return does;
+}
+
+// Not taken where it is preferred to be, it may still be decomposed.
+static bool is_open_question(const narrowing *w, uint32_t node)
+{
+    const tn_graph *graph = w->request->graph;
+    return !(tni_takers_of(&w->takers, node) & tni_preferred_for(w->request, w->preferred, node)) &&
+           tni_composites_of(graph, &graph->nodes[node]) && touches_kept(w, node);
+}
+
+// The places that take, of what stands for each node, all that touches the given graph's storages
+// which are kept.
+static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *err)
+{
+    const tn_graph *given = made->given, *graph = made->own_graph;
+    tni_takers takers;
+    if (!tni_find_takers(graph, &made->own_answers, tni_places_of(w->request), w->scratch, &takers))
+        return tni_fail_memory(err, "a schedule", graph->node_count * sizeof *takers.any);
+    for (uint32_t n = 0; n < given->node_count; n++)
+        w->instead[n] = made->decomposed[n] ? UINT64_MAX : 0;
+    for (uint32_t m = 0; m < graph->node_count; m++) {
+        uint32_t values[TNI_MAX_READS + 1];
+        uint32_t count = tni_node_touches(graph, &graph->nodes[m], values);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t storage = graph->values[values[i]].storage;
+            if (storage < given->storage_count && w->kept.is_kept[storage])
+                w->instead[graph->nodes[m].origin] &= tni_takers_of(&takers, m);
+        }
+    }
+    return TN_OK;
+}
+
+// By the devices' answers to the graph as it would be decomposed where the bytes may be now.
+static tn_status ask_instead(narrowing *w, uint64_t *storage_places, tni_answers *out_failed,
+                             tn_error *err)
+{
+    tni_schedule_request request = *w->request;
+    tni_schedule made = { .given = request.graph,
+                          .graph = request.graph,
+                          .given_answers = *request.answers };   // not taken over
+    request.storage_places = storage_places;
+    tn_status status = tni_choose_decompositions(&request, w->scratch, &made, err);
+    if (status == TN_OK && made.own_graph)
+        status = find_instead(w, &made, err);
+    out_failed->failed_places |= made.own_answers.failed_places;
+    out_failed->failure = made.own_answers.failure;
+    tni_schedule_drop_graph(&made);
+    return status;
+}
+
+tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
+                              uint64_t *storage_places, uint64_t *wishes, tni_answers *out_failed,
+                              tn_error *err)
+{
+    const tn_graph *graph = request->graph;
+    narrowing w = { .request = request,
+                    .scratch = scratch,
+                    .preferred = tni_preferred_places(request),
+                    .instead = tni_arena_take_array(scratch, graph->node_count,
+                                                    sizeof *w.instead) };
+    uint64_t *holds = tni_arena_take_array(scratch, graph->storage_count, sizeof *holds);
+    uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
+    uint64_t *roomy = tni_arena_take_array(scratch, graph->storage_count, sizeof *roomy);
+    if (!holds || !wished || !roomy || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
+        !tni_find_takers(graph, request->answers, tni_places_of(request), scratch, &w.takers))
+        return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *holds);
+    bool is_any_open = false;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        is_any_open |= is_open_question(&w, n);
+    tn_status status = is_any_open ? ask_instead(&w, storage_places, out_failed, err) : TN_OK;
+    if (status != TN_OK)
+        return status;
+    tni_kept_begin(graph, &w.kept, storage_places, graph->storage_count, holds);
+    tni_kept_begin(graph, &w.kept, wishes, graph->storage_count, wished);
+    tni_kept_begin(graph, &w.kept, NULL, 0, roomy);
+    const tni_ruling sizes = { .graph = graph,
+                               .device_count = request->device_count,
+                               .keeping = &request->keeping };
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint64_t places = tni_takers_of(&takers, n);
-        // A node that may still be decomposed asks for nothing but what it was ordered.
-        if (places & tni_preferred_for(request, preferred, n) ||
-            !tni_composites_of(graph, &graph->nodes[n]))
-            tni_kept_narrow(graph, &kept, n, places, holds);
+        uint64_t places = tni_takers_of(&w.takers, n);
+        // What no place takes whole has to be decomposed, wherever that may be.
+        if (places || !tni_composites_of(graph, &graph->nodes[n]))
+            tni_kept_narrow(graph, &w.kept, n, places | w.instead[n], holds);
+        tni_kept_narrow(graph, &w.kept, n, ~tni_rules_too_small(&sizes, n), roomy);
         if (request->rules) {
-            tni_kept_narrow(graph, &kept, n, request->rules[n].demand, holds);
-            tni_kept_narrow(graph, &kept, n, request->rules[n].wish, wished);
+            tni_kept_narrow(graph, &w.kept, n, request->rules[n].demand, holds);
+            tni_kept_narrow(graph, &w.kept, n, request->rules[n].wish, wished);
         }
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (kept.is_kept[s]) {
-            storage_places[s] = holds[kept.groups[s]];
-            wishes[s] = wished[kept.groups[s]];
+        if (w.kept.is_kept[s]) {
+            uint64_t held = holds[w.kept.groups[s]], large = held & roomy[w.kept.groups[s]];
+            storage_places[s] = large ? large : held;
+            wishes[s] = wished[w.kept.groups[s]];
         }
     return TN_OK;
 }

@@ -17,6 +17,9 @@ static void find_places(tni_network *network, const tni_elimination *how)
         for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++)
             if (is_usable(how, index->claims[i]))
                 network->places[n] |= UINT64_C(1) << index->problem->claims[index->claims[i]].place;
+    for (uint32_t n = 0; n < index->problem->node_count; n++)
+        for (uint64_t left = network->places[n]; left; left &= left - 1)
+            network->place_counts[n]++;
 }
 
 static uint64_t places_of_readers(const tni_network *network, uint32_t node)
@@ -40,9 +43,8 @@ static uint32_t copy_sets(const tni_network *network, uint32_t node, uint32_t pl
 static size_t axis_entries(const tni_network *network, uint32_t node)
 {
     const uint32_t *first = &network->index->first_claim[node];
-    return first[1] - first[0] > TNI_MOST_MAPPED
-               ? first[1] - first[0]
-               : (size_t)__builtin_popcountll(network->places[node]);
+    return first[1] - first[0] > TNI_MOST_MAPPED ? first[1] - first[0]
+                                                 : network->place_counts[node];
 }
 
 // Entries of a table over a node and its readers, or more than fit.
@@ -56,19 +58,25 @@ static size_t table_entries(const tni_network *network, const tni_elimination *h
     return entries;
 }
 
+// Whether sets of these places are few enough for a label each.
+static bool may_be_labels(const tni_elimination *how, uint64_t readers)
+{
+    return readers && __builtin_popcountll(readers) <= 16 &&
+           1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
+}
+
 static void choose_telling(tni_network *network, const tni_elimination *how, uint32_t node,
                            uint64_t readers)
 {
     const tni_problem_index *index = network->index;
     uint32_t count = index->first_reader[node + 1] - index->first_reader[node];
-    bool is_told = readers && __builtin_popcountll(readers) <= 16 &&
-                   1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
     if (count <= 1)
         network->telling[node] = TNI_TOLD_BY_PAIR;
     else if (count <= TNI_FEW_READERS && table_entries(network, how, node) <= how->most_told)
         network->telling[node] = TNI_TOLD_BY_TABLE;
     else
-        network->telling[node] = is_told ? TNI_TOLD_BY_LABELS : TNI_TOLD_IN_PARTS;
+        network->telling[node] = may_be_labels(how, readers) ? TNI_TOLD_BY_LABELS
+                                                             : TNI_TOLD_IN_PARTS;
     network->part[node] = count <= 1 ? 1 : 1.0 / count;
     network->is_in_parts |= network->telling[node] == TNI_TOLD_IN_PARTS;
 }
@@ -84,9 +92,15 @@ static void add_node_labels(tni_network *network, const tni_elimination *how, ui
         uint64_t here = UINT64_C(1) << claim->place, others = readers & ~here, copies = 0;
         if (!is_usable(how, c))
             continue;
+        double own_ns = claim->nodes[0] == node ? how->claim_ns[c] : 0;
+        if (network->telling[node] != TNI_TOLD_BY_LABELS) {
+            network->labels[*at] = (tni_label){ here, c, claim->place };
+            network->label_ns[(*at)++] = own_ns;
+            continue;
+        }
         uint32_t count = copy_sets(network, node, claim->place, readers);
         for (uint32_t s = 0; s < count; s++) {
-            double ns = claim->nodes[0] == node ? how->claim_ns[c] : 0;
+            double ns = own_ns;
             for (uint64_t left = copies; left; left &= left - 1)
                 ns += tni_links_cost_ns(problem->links, claim->place,
                                         (uint32_t)__builtin_ctzll(left),
@@ -119,12 +133,13 @@ bool tni_network_make(const tni_problem_index *index, const tni_elimination *how
         .variable_count = variables,
         .first_label = tni_arena_take_array(arena, (size_t)variables + 1, sizeof *out->first_label),
         .places = tni_arena_take_array(arena, nodes, sizeof *out->places),
+        .place_counts = tni_arena_take_array(arena, nodes, sizeof *out->place_counts),
         .telling = tni_arena_take_array(arena, nodes, sizeof *out->telling),
         .part = tni_arena_take_array(arena, nodes, sizeof *out->part),
         .is_in_fusion = tni_arena_take_array(arena, nodes, sizeof *out->is_in_fusion),
     };
-    if (!readers || !out->first_label || !out->places || !out->telling || !out->part ||
-        !out->is_in_fusion)
+    if (!readers || !out->first_label || !out->places || !out->place_counts || !out->telling ||
+        !out->part || !out->is_in_fusion)
         return false;
     find_places(out, how);
     for (uint32_t n = 0; n < nodes; n++) {
@@ -219,13 +234,6 @@ static double pair_ns(const pair *p, const tni_label *x, const tni_label *y)
     return p->is_read ? read_ns(p->network, p->u, x, y) : 0;
 }
 
-double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
-                           uint32_t b)
-{
-    const pair p = pair_of(network, u, v);
-    return pair_ns(&p, &p.labels_u[a], &p.labels_v[b]);
-}
-
 // Label i of those given, of all labels of a variable.
 static const tni_label *nth(const tni_label *all, tni_labels of, uint32_t i)
 {
@@ -241,7 +249,8 @@ static void read_pairs(const pair *p, tni_labels of_u, tni_labels of_v, double *
         uint32_t from = nth(p->labels_u, of_u, a)->place;
         const tni_links_from row = tni_links_from_place(problem->links, from);
         for (uint32_t b = 0; b < of_v.count; b++)
-            *out++ = part * tni_links_from_cost_ns(row, nth(p->labels_v, of_v, b)->place, bytes);
+            out[b] = part * tni_links_from_cost_ns(row, nth(p->labels_v, of_v, b)->place, bytes);
+        out += of_v.count;
     }
 }
 
@@ -281,10 +290,12 @@ void tni_network_table(const tni_network *network, uint32_t node, const tni_labe
                 sum[r + 1] = sum[r] + (there[r] >> place & 1 ? 0 : ns[place]);
                 there[r + 1] = there[r] | UINT64_C(1) << place;
             }
-            for (uint32_t b = 0; b < of[last + 1].count; b++) {
-                uint32_t place = nth(labels[last], of[last + 1], b)->place;
-                *out++ = sum[last] + (there[last] >> place & 1 ? 0 : ns[place]);
+            const tni_labels of_last = of[last + 1];
+            for (uint32_t b = 0; b < of_last.count; b++) {
+                uint32_t place = nth(labels[last], of_last, b)->place;
+                out[b] = sum[last] + (there[last] >> place & 1 ? 0 : ns[place]);
             }
+            out += of_last.count;
             while (r > 0 && ++at[r - 1] == of[r].count)
                 at[--r] = 0;
             if (r-- == 0)

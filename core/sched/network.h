@@ -47,11 +47,12 @@ typedef struct tni_network {
     uint32_t *first_label;     // by variable
     tni_label *labels;
     double *label_ns;
-    uint64_t *places;       // by node: where it can be, a bit each
-    tni_telling *telling;   // by node: what its value's copies cost
-    double *part;           // by node: of each copy that a reader pays
-    bool *is_in_fusion;     // by node: it has a claim with others
-    bool is_in_parts;       // a value is
+    uint64_t *places;        // by node: where it can be, a bit each,
+    uint8_t *place_counts;   // and how many these are
+    tni_telling *telling;    // by node: what its value's copies cost
+    double *part;            // by node: of each copy that a reader pays
+    bool *is_in_fusion;      // by node: it has a claim with others
+    bool is_in_parts;        // a value is
 } tni_network;
 
 // false: out of memory.
@@ -63,11 +64,7 @@ static inline uint32_t tni_label_count(const tni_network *network, uint32_t vari
     return network->first_label[variable + 1] - network->first_label[variable];
 }
 
-// What labels a of variable u and b of variable v, u < v, cost together.
-double tni_network_pair_ns(const tni_network *network, uint32_t u, uint32_t a, uint32_t v,
-                           uint32_t b);
-
-// The same for some labels of each, those of v the fastest.
+// What some labels of variable u cost with some of variable v, u < v, those of v the fastest.
 void tni_network_pairs(const tni_network *network, uint32_t u, uint32_t v, tni_labels of_u,
                        tni_labels of_v, double *out);
 

@@ -11,29 +11,16 @@
 
 // ---------------------------------------------------------------------------------------- taken in
 
-static uint32_t place_of(tn_device *const *devices, uint32_t count, const tn_device *device)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (devices[i] == device)
-            return i;
-    return TNP_NONE;
-}
-
-static bool is_cpu(const tn_device *device)
-{
-    return device->info.kind == TNP_KIND_CPU;
-}
-
 // Those that are no CPUs, or all where all are.
 static bool list_split(tn_device *const *devices, uint32_t count, tni_arena *arena,
                        tni_placement *out)
 {
     uint32_t others = 0;
     for (uint32_t i = 0; i < count; i++)
-        others += !is_cpu(devices[i]);
+        others += !tni_is_cpu(devices[i]);
     out->split = tni_arena_take_array(arena, count, sizeof *out->split);
     for (uint32_t i = 0; i < count && out->split; i++)
-        if (!others || !is_cpu(devices[i]))
+        if (!others || !tni_is_cpu(devices[i]))
             out->split[out->split_count++] = devices[i];
     return out->split != NULL;
 }
@@ -47,26 +34,28 @@ static bool divides(uint32_t split_mode)
 static tn_status check(const tn_placement *asked, tn_error *err)
 {
     if (asked->split_mode > TN_SPLIT_TENSOR)
-        return tni_fail(err, TN_E_ARG, "placement: split mode %u is not known", asked->split_mode);
+        return tni_fail(err, TN_E_ARG, "placement: split_mode: %u is not known", asked->split_mode);
     if (asked->layer_rule > TN_LAYERS_ALL)
-        return tni_fail(err, TN_E_ARG, "placement: layer rule %u is not known", asked->layer_rule);
+        return tni_fail(err, TN_E_ARG, "placement: layer_rule: %u is not known", asked->layer_rule);
     if (asked->layer_rule != TN_LAYERS_COUNT && asked->gpu_layers)
         return tni_fail(err, TN_E_ARG,
-                        "placement: gpu_layers is %u, but layer_rule is not TN_LAYERS_COUNT",
+                        "placement: gpu_layers: it is %u, but layer_rule is not TN_LAYERS_COUNT",
                         asked->gpu_layers);
     if (asked->share_count && !asked->shares)
-        return tni_fail(err, TN_E_ARG, "placement: %u shares are counted, but shares is NULL",
+        return tni_fail(err, TN_E_ARG,
+                        "placement: shares: %u shares are counted, but shares is NULL",
                         asked->share_count);
     if (asked->pin_count && !asked->pins)
-        return tni_fail(err, TN_E_ARG, "placement: %u pins are counted, but pins is NULL",
+        return tni_fail(err, TN_E_ARG, "placement: pins: %u pins are counted, but pins is NULL",
                         asked->pin_count);
     if (asked->share_count && !divides(asked->split_mode))
         return tni_fail(err, TN_E_ARG,
-                        "placement: shares are of the split modes layer, row and tensor");
+                        "placement: shares: shares are of the split modes layer, row and tensor");
     if (asked->main_device &&
         (asked->split_mode == TN_SPLIT_FREE || asked->split_mode == TN_SPLIT_LAYER))
-        return tni_fail(err, TN_E_ARG,
-                        "placement: a main device is of the split modes none, row and tensor");
+        return tni_fail(
+            err, TN_E_ARG,
+            "placement: main_device: a main device is of the split modes none, row and tensor");
     return TN_OK;
 }
 
@@ -75,9 +64,10 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
 {
     double sum = 0;
     if (asked->share_count > out->split_count)
-        return tni_fail(err, TN_E_ARG,
-                        "placement: %u shares are given, layers are divided over %u device%s",
-                        asked->share_count, out->split_count, out->split_count == 1 ? "" : "s");
+        return tni_fail(
+            err, TN_E_ARG,
+            "placement: shares: %u shares are given, layers are divided over %u device%s",
+            asked->share_count, out->split_count, out->split_count == 1 ? "" : "s");
     double *shares = tni_arena_take_array(arena, out->split_count, sizeof *shares);
     if (!shares)
         return tni_fail_memory(err, "a placement", out->split_count * sizeof *shares);
@@ -86,13 +76,13 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
         sum += shares[i];
         if (!(shares[i] >= 0) || !isfinite(shares[i]))
             return tni_fail(err, TN_E_ARG,
-                            "placement: share %u is %g: shares are finite and not negative", i,
-                            shares[i]);
+                            "placement: shares: share %u is %g: shares are finite and not negative",
+                            i, shares[i]);
     }
     if (!isfinite(sum))
-        return tni_fail(err, TN_E_ARG, "placement: the shares are too large to be added");
+        return tni_fail(err, TN_E_ARG, "placement: shares: the shares are too large to be added");
     if (sum <= 0)
-        return tni_fail(err, TN_E_ARG, "placement: all shares are 0");
+        return tni_fail(err, TN_E_ARG, "placement: shares: all shares are 0");
     out->shares = shares;
     return TN_OK;
 }
@@ -107,7 +97,7 @@ static int compare_pins(const void *left, const void *right)
 static tn_status check_device(tn_device *const *devices, uint32_t count, const tn_device *device,
                               const char *what, tn_error *err)
 {
-    if (!device || place_of(devices, count, device) != TNP_NONE)
+    if (!device || tni_place_of(devices, count, device) != TNP_NONE)
         return TN_OK;
     return tni_fail(err, TN_E_ARG, "placement: %s %s is not one of the session's devices", what,
                     device->name);
@@ -123,13 +113,13 @@ static tn_status take_pins(const tn_placement *asked, tn_device *const *devices,
     for (uint32_t i = 0; i < asked->pin_count && status == TN_OK; i++) {
         const tn_pin *pin = &asked->pins[i];
         if (!pin->value || !pin->device)
-            return tni_fail(err, TN_E_ARG, "placement: pin %u has no %s", i,
+            return tni_fail(err, TN_E_ARG, "placement: pins: pin %u has no %s", i,
                             pin->value ? "device" : "value");
         const char *value = tni_arena_take_text(arena, pin->value);
         if (!value)
             return tni_fail_memory(err, "a placement", strlen(pin->value) + 1);
         out->pins[i] = (tni_pinned_value){ value, pin->device, i };
-        status = check_device(devices, count, pin->device, "a pin's device", err);
+        status = check_device(devices, count, pin->device, "pins: a pin's device", err);
     }
     if (status != TN_OK)
         return status;
@@ -158,9 +148,11 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
     out->kv_device = known.kv_device;
     if (!list_split(devices, device_count, arena, out))
         return tni_fail_memory(err, "a placement", device_count * sizeof *out->split);
-    status = check_device(devices, device_count, known.main_device, "the main device", err);
+    status = check_device(devices, device_count, known.main_device, "main_device: the main device",
+                          err);
     if (status == TN_OK)
-        status = check_device(devices, device_count, known.kv_device, "the device of states", err);
+        status = check_device(devices, device_count, known.kv_device,
+                              "kv_device: the device of states", err);
     if (status == TN_OK && known.share_count)
         status = take_shares(&known, arena, out, err);
     return status == TN_OK ? take_pins(&known, devices, device_count, arena, out, err) : status;
@@ -169,6 +161,11 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
 bool tni_placement_is_of_layers(const tni_placement *placement)
 {
     return placement->split_mode != TN_SPLIT_FREE || placement->layer_rule != TN_LAYERS_AUTO;
+}
+
+bool tni_placement_has_parts(const tni_placement *placement)
+{
+    return placement->split_mode == TN_SPLIT_ROW || placement->split_mode == TN_SPLIT_TENSOR;
 }
 
 bool tni_placement_demands(const tni_placement *placement, const tn_device *device)
@@ -182,151 +179,6 @@ bool tni_placement_demands(const tni_placement *placement, const tn_device *devi
 bool tni_placement_is_free(const tni_placement *placement)
 {
     return !tni_placement_is_of_layers(placement) && !placement->kv_device && !placement->pin_count;
-}
-
-// ------------------------------------------------------------------------------------------ layers
-
-static int compare_marks(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-static uint32_t index_of(const tni_layers *layers, uint32_t mark)
-{
-    const uint32_t *at = layers->count ? bsearch(&mark, layers->marks, layers->count, sizeof mark,
-                                                 compare_marks)
-                                       : NULL;
-    return at ? (uint32_t)(at - layers->marks) : TNP_NONE;
-}
-
-// Adds up what each layer keeps in one graph, into bytes {count}, zero before.
-static bool weigh(const tn_graph *graph, const tni_layers *layers, tni_arena *scratch,
-                  uint64_t *bytes)
-{
-    uint32_t *layer_of = tni_arena_take_indices(scratch, graph->storage_count);
-    for (uint32_t n = 0; n < graph->node_count && layer_of; n++) {
-        uint32_t values[TNI_MAX_READS + 1];
-        uint32_t layer = index_of(layers, graph->nodes[n].mark.layer);
-        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        for (uint32_t i = 0; i < count && layer != TNP_NONE; i++) {
-            uint32_t storage = graph->values[values[i]].storage;
-            tni_source source = tni_storage_source(graph, storage);
-            if ((source == TNI_WEIGHT || source == TNI_STATE) && layer < layer_of[storage])
-                layer_of[storage] = layer;
-        }
-    }
-    for (uint32_t s = 0; s < graph->storage_count && layer_of; s++)
-        if (layer_of[s] != TNP_NONE)
-            bytes[layer_of[s]] += graph->storages[s].bytes;
-    return layer_of != NULL;
-}
-
-tn_status tni_layers_find(const tn_graph *const *graphs, uint32_t graph_count, tni_arena *arena,
-                          tni_layers *out, tn_error *err)
-{
-    size_t most = 0;
-    uint32_t found = 0;
-    *out = (tni_layers){ .main_place = TNP_NONE };
-    for (uint32_t g = 0; g < graph_count; g++)
-        most += graphs[g]->node_count;
-    uint32_t *marks = tni_arena_take_array(arena, most, sizeof *marks);
-    for (uint32_t g = 0; g < graph_count && marks; g++)
-        for (uint32_t n = 0; n < graphs[g]->node_count; n++)
-            if (graphs[g]->nodes[n].mark.layer != TN_NO_LAYER)
-                marks[found++] = graphs[g]->nodes[n].mark.layer;
-    if (found)
-        qsort(marks, found, sizeof *marks, compare_marks);
-    for (uint32_t i = 0; i < found; i++)
-        if (i == 0 || marks[i] != marks[out->count - 1])
-            marks[out->count++] = marks[i];
-    out->marks = marks;
-    out->bytes = tni_arena_take_array(arena, out->count, sizeof *out->bytes);
-    out->wishes = tni_arena_take_array(arena, out->count, sizeof *out->wishes);
-    bool has_memory = marks && out->bytes && out->wishes;
-    for (uint32_t g = 0; g < graph_count && has_memory; g++) {
-        uint64_t *bytes = tni_arena_take_array(arena, out->count, sizeof *bytes);
-        has_memory = bytes && weigh(graphs[g], out, arena, bytes);
-        for (uint32_t i = 0; i < out->count && has_memory; i++)
-            out->bytes[i] = bytes[i] > out->bytes[i] ? bytes[i] : out->bytes[i];
-    }
-    return has_memory ? TN_OK : tni_fail_memory(err, "a placement", most * sizeof *marks);
-}
-
-// The split, the CPUs beside it, and the main device, of the devices that are there.
-static void find_places(const tni_placement *p, tn_device *const *devices, uint32_t device_count,
-                        tni_layers *layers)
-{
-    layers->split_places = layers->rest_places = 0;
-    layers->main_place = TNP_NONE;
-    for (uint32_t i = 0; i < p->split_count; i++) {
-        uint32_t place = place_of(devices, device_count, p->split[i]);
-        if (place == TNP_NONE)
-            continue;
-        layers->split_places |= UINT64_C(1) << place;
-        if (layers->main_place == TNP_NONE)
-            layers->main_place = place;
-    }
-    for (uint32_t i = 0; i < device_count; i++)
-        if (is_cpu(devices[i]) && !(layers->split_places >> i & 1))
-            layers->rest_places |= UINT64_C(1) << i;
-    uint32_t wanted = p->main_device ? place_of(devices, device_count, p->main_device) : TNP_NONE;
-    layers->main_place = wanted == TNP_NONE ? layers->main_place : wanted;
-}
-
-// Whole layers over the devices of the split that have a share.
-static bool divide_layers(const tni_placement *p, tn_device *const *devices, uint32_t device_count,
-                          const uint64_t *free_bytes, tni_arena *scratch, tni_layers *layers)
-{
-    uint32_t first = layers->count - layers->offloaded, count = 0;
-    uint32_t places[TNI_MAX_PLACES], ends[TNI_MAX_PLACES];
-    double shares[TNI_MAX_PLACES];
-    bool is_told = true;
-    for (uint32_t i = 0; i < p->split_count; i++) {
-        uint32_t place = place_of(devices, device_count, p->split[i]);
-        double share = p->shares ? p->shares[i] : place == TNP_NONE ? 0 : (double)free_bytes[place];
-        if (place == TNP_NONE || (p->shares && !(share > 0)))
-            continue;
-        is_told &= share > 0;
-        places[count] = place;
-        shares[count++] = share;
-    }
-    for (uint32_t i = 0; i < count && !is_told; i++)
-        shares[i] = 1;
-    if (count == 0)   // the devices with a share are gone
-        return true;
-    if (!tni_apportion(layers->bytes + first, layers->offloaded, shares, count, scratch, ends))
-        return false;
-    for (uint32_t d = 0, i = 0; d < count; d++)
-        for (; i < ends[d]; i++)
-            layers->wishes[first + i] = UINT64_C(1) << places[d];
-    return true;
-}
-
-tn_status tni_layers_place(const tni_placement *placement, tn_device *const *devices,
-                           uint32_t device_count, const uint64_t *free_bytes, uint32_t offloaded,
-                           tni_arena *scratch, tni_layers *layers, tn_error *err)
-{
-    find_places(placement, devices, device_count, layers);
-    layers->offloaded = offloaded < layers->count ? offloaded : layers->count;
-    uint32_t first = layers->count - layers->offloaded;
-    bool are_all_cpus = layers->main_place != TNP_NONE && is_cpu(devices[layers->main_place]);
-    if (first && !layers->rest_places && !are_all_cpus)
-        return tni_fail(err, TN_E_ARG,
-                        "placement: %u of %u layers are not for the devices of the split, and "
-                        "there is no CPU beside them for these",
-                        first, layers->count);
-    for (uint32_t i = 0; i < layers->count; i++)
-        layers->wishes[i] = i < first && layers->rest_places ? layers->rest_places
-                                                             : layers->split_places;
-    if (placement->split_mode == TN_SPLIT_LAYER)
-        return divide_layers(placement, devices, device_count, free_bytes, scratch, layers)
-                   ? TN_OK
-                   : tni_fail_memory(err, "a placement", layers->count * sizeof *layers->wishes);
-    for (uint32_t i = first; i < layers->count && placement->split_mode != TN_SPLIT_FREE; i++)
-        if (layers->main_place != TNP_NONE)
-            layers->wishes[i] = UINT64_C(1) << layers->main_place;
-    return TN_OK;
 }
 
 // ------------------------------------------------------------------------------------------- rules
@@ -371,22 +223,24 @@ static tn_status demand_by(const ruling *r, uint32_t n, uint32_t value, const ch
             continue;
         if (r->is_met)
             r->is_met[pin] = true;
-        place = place_of(r->devices, r->device_count, pins[pin].device);
+        place = tni_place_of(r->devices, r->device_count, pins[pin].device);
         if (place == TNP_NONE)   // it is gone
             continue;
         if (*by != TNP_NONE && pins[*by].device != pins[pin].device)
             return tni_fail(err, TN_E_ARG,
-                            "placement: '%s' is pinned to %s by '%s' and to %s by '%s'",
+                            "placement: pins: '%s' is pinned to %s by '%s' and to %s by '%s'",
                             graph->nodes[n].name, pins[*by].device->name, pins[*by].value,
                             pins[pin].device->name, pins[pin].value);
         if (state && pins[pin].device != r->placement->kv_device)
-            return tni_fail(err, TN_E_ARG,
-                            "placement: '%s' is pinned to %s by '%s', but it touches the state "
-                            "'%s', and states are ordered to be on %s",
-                            graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
-                            r->placement->kv_device->name);
+            return tni_fail(
+                err, TN_E_ARG,
+                "placement: pins: '%s' is pinned to %s by '%s', but it touches the state "
+                "'%s', and states are ordered to be on %s",
+                graph->nodes[n].name, pins[pin].device->name, pins[pin].value, state,
+                r->placement->kv_device->name);
         *by = pin;
         rule->demand = UINT64_C(1) << place;
+        rule->by = "pins";
     }
     return TN_OK;
 }
@@ -395,7 +249,7 @@ static tn_status demand(const ruling *r, uint32_t n, tni_rule *rule, tn_error *e
 {
     uint32_t values[TNI_MAX_READS + 1], by = TNP_NONE;
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[n], values);
-    uint32_t kv = place_of(r->devices, r->device_count, r->placement->kv_device);
+    uint32_t kv = tni_place_of(r->devices, r->device_count, r->placement->kv_device);
     const char *state = NULL;
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < count && kv != TNP_NONE; i++) {
@@ -404,6 +258,7 @@ static tn_status demand(const ruling *r, uint32_t n, tni_rule *rule, tn_error *e
             continue;
         state = r->graph->values[r->graph->storages[storage].owner].name;
         rule->demand = UINT64_C(1) << kv;
+        rule->by = "kv_device";
     }
     for (uint32_t i = 0; i < count && r->placement->pin_count && status == TN_OK; i++)
         status = demand_by(r, n, values[i], state, &by, rule, err);
@@ -414,17 +269,14 @@ static uint64_t wish(const ruling *r, uint32_t n)
 {
     const tni_mark *mark = &r->graph->nodes[n].mark;
     const tni_placement *p = r->placement;
-    uint32_t layer = index_of(r->layers, mark->layer);
-    bool is_parted = p->split_mode == TN_SPLIT_ROW || p->split_mode == TN_SPLIT_TENSOR;
+    uint32_t layer = tni_layers_index(r->layers, mark->layer);
     if (layer == TNP_NONE && p->split_mode == TN_SPLIT_NONE && r->layers->main_place != TNP_NONE)
         return (UINT64_C(1) << r->layers->main_place) | r->layers->rest_places;
     if (layer == TNP_NONE)
         return UINT64_MAX;
-    if (!is_parted || mark->part == TN_NO_PART || layer < r->layers->count - r->layers->offloaded ||
-        mark->part >= p->split_count)
-        return r->layers->wishes[layer];
-    uint32_t place = place_of(r->devices, r->device_count, p->split[mark->part]);
-    return place == TNP_NONE ? r->layers->split_places : UINT64_C(1) << place;
+    if (layer < r->layers->count - r->layers->offloaded || mark->part >= r->layers->part_count)
+        return r->layers->wishes[layer];   // TN_NO_PART too
+    return r->layers->part_wishes[(size_t)layer * r->layers->part_count + mark->part];
 }
 
 tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *layers,
@@ -434,7 +286,7 @@ tn_status tni_placement_rules(const tni_placement *placement, const tni_layers *
     ruling r = { placement, layers, devices, device_count, graph, is_met };
     tn_status status = TN_OK;
     for (uint32_t n = 0; n < graph->node_count && status == TN_OK; n++) {
-        rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_LAYER };
+        rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_LAYER, NULL };
         if (tni_placement_is_of_layers(placement))
             rules[n].wish = wish(&r, n);
         status = demand(&r, n, &rules[n], err);

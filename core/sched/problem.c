@@ -54,13 +54,27 @@ static bool replaces(const tni_problem *problem, uint32_t a, uint32_t b)
     return x->cost_ns < y->cost_ns || a < b;
 }
 
+static bool has_place_twice(const tni_problem_index *index, uint32_t node)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
+        uint64_t here = UINT64_C(1) << index->problem->claims[index->claims[i]].place;
+        if (seen & here)
+            return true;
+        seen |= here;
+    }
+    return false;
+}
+
 // Claims of a node are few: each is compared with each that begins at the same node.
 // Whether one was dropped.
 static bool drop_replaced(tni_problem_index *index)
 {
     const tni_problem *problem = index->problem;
     bool is_any = false;
-    for (uint32_t n = 0; n < problem->node_count; n++)
+    for (uint32_t n = 0; n < problem->node_count; n++) {
+        if (!has_place_twice(index, n))
+            continue;
         for (uint32_t i = index->first_claim[n]; i < index->first_claim[n + 1]; i++) {
             uint32_t b = index->claims[i];
             for (uint32_t j = index->first_claim[n];
@@ -71,6 +85,7 @@ static bool drop_replaced(tni_problem_index *index)
                     index->is_useless[b] = is_any = true;
             }
         }
+    }
     return is_any;
 }
 

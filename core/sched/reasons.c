@@ -213,6 +213,19 @@ tni_move tni_move_of(const tni_offers *o, uint32_t step, uint32_t place)
 
 // -------------------------------------------------------------------------------------- boundaries
 
+// Whether what keeps the step from a place is memory, or its rule.
+static bool is_barred(const tni_offers *o, uint32_t step, uint32_t place, bool *out_is_roomless)
+{
+    const tni_claim *unit = o->schedule->units[step];
+    const tni_bars *bars = &o->schedule->bars;
+    bool is = false;
+    for (uint32_t i = 0; i < unit->node_count; i++) {
+        is |= bars->barred[unit->nodes[i]] >> place & 1;
+        *out_is_roomless |= bars->roomless[unit->nodes[i]] >> place & 1;
+    }
+    return is || *out_is_roomless;
+}
+
 static uint32_t begins_by(tni_why rule, const tni_move *move)
 {
     switch (rule) {
@@ -233,8 +246,8 @@ tni_why tni_step_rule(const tni_offers *o, uint32_t step)
 {
     const tni_claim *unit = o->schedule->units[step];
     for (uint32_t i = 0; i < unit->node_count; i++)
-        if (o->schedule->why[unit->nodes[i]] != TNI_WHY_COST)
-            return (tni_why)o->schedule->why[unit->nodes[i]];
+        if (o->schedule->bars.why[unit->nodes[i]] != TNI_WHY_COST)
+            return (tni_why)o->schedule->bars.why[unit->nodes[i]];
     return TNI_WHY_COST;
 }
 
@@ -251,7 +264,10 @@ tni_boundary tni_boundary_of(const tni_offers *o, uint32_t segment)
         return b;
     }
     b.move = tni_move_of(o, step, b.before);
-    b.why = b.move.is_taken ? begins_by(tni_step_rule(o, step), &b.move) : TN_BEGINS_UNSUPPORTED;
+    tni_why rule = is_barred(o, step, b.before, &b.is_roomless) ? tni_step_rule(o, step)
+                                                                : TNI_WHY_COST;
+    b.why = b.move.is_taken ? begins_by(b.is_roomless ? TNI_WHY_MEMORY : rule, &b.move)
+                            : TN_BEGINS_UNSUPPORTED;
     if (!b.move.is_taken)
         b.node = b.move.lacking;
     return b;

@@ -8,7 +8,7 @@
 tni_rule tni_rule_of(const tni_ruling *r, uint32_t node)
 {
     if (!r->rules)
-        return (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST };
+        return (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
     return r->rules[r->is_decomposed ? r->graph->nodes[node].origin : node];
 }
 
@@ -44,8 +44,7 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
     return TNP_NONE;
 }
 
-// The places with no buffer for something that the node touches.
-static uint64_t too_small_for(const tni_ruling *r, uint32_t node)
+uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
 {
     uint64_t places = 0;
     for (uint32_t p = 0; p < r->device_count && r->keeping->largest; p++)
@@ -70,7 +69,7 @@ static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t 
         tni_rule rule = tni_rule_of(r, n);
         if (rule.wish != UINT64_MAX)
             tni_kept_narrow(r->graph, r->kept, n, rule.wish & willing[n], wished);
-        tni_kept_narrow(r->graph, r->kept, n, ~too_small_for(r, n), roomy);
+        tni_kept_narrow(r->graph, r->kept, n, ~tni_rules_too_small(r, n), roomy);
     }
     for (uint32_t s = 0; s < storages; s++) {
         if (r->kept->groups[s] != s || !r->kept->is_kept[s])
@@ -86,7 +85,7 @@ static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t 
 }
 
 bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uint64_t *places,
-                     uint8_t *why)
+                     const tni_bars *bars)
 {
     const tn_graph *graph = r->graph;
     uint64_t *willing;
@@ -110,8 +109,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
             is_torn |= torn[group];
         }
         tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
-        uint64_t roomy = may & ~too_small_for(r, n);
+        uint64_t roomy = may & ~tni_rules_too_small(r, n), roomless = 0;
         if (roomy & taken) {
+            roomless = may & taken & ~roomy;
             reason = may & taken & ~roomy ? TNI_WHY_MEMORY : reason;
             may = roomy;
         }
@@ -123,7 +123,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
             may &= rule.wish;
         }
         places[n] = may;
-        why[n] = (uint8_t)reason;
+        bars->why[n] = (uint8_t)reason;
+        bars->roomless[n] = roomless;
+        bars->barred[n] = taken & ~may & ~roomless;
     }
     return true;
 }

@@ -142,12 +142,20 @@ typedef enum tni_why {
     TNI_WHY_MEMORY,   // the others lack memory for it, or hold no buffer as large
 } tni_why;
 
+// By node: what keeps it from places that would take it, a bit a place.
+typedef struct tni_bars {
+    uint8_t *why;         // a tni_why
+    uint64_t *barred;     // places that `why` takes away, but for
+    uint64_t *roomless;   // those that lack memory for it, or hold no buffer as large
+} tni_bars;
+
 // What is asked of the place of a node, a bit a place. A demand holds, or the node has no place. A
 // wish holds where one of the places takes the node with all that it touches, and is dropped where
 // none does. UINT64_MAX: nothing is asked.
 typedef struct tni_rule {
     uint64_t demand, wish;
-    tni_why why;   // of the wish
+    tni_why why;      // of the wish
+    const char *by;   // of the demand: the field of a tn_placement, or NULL
 } tni_rule;
 
 typedef struct tni_schedule {
@@ -164,7 +172,7 @@ typedef struct tni_schedule {
     tni_transfer *transfers;   // by segment, ascending
     uint32_t *steps;           // by node: index of its unit
     uint32_t *places;          // by node
-    uint8_t *why;              // by node: a tni_why
+    tni_bars bars;             // by node
     const tni_links *links;    // as requested
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
@@ -193,11 +201,14 @@ typedef struct tni_schedule_request {
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
-// stays on one place (a state) cannot be, because not every node that touches it is taken there, or
-// one is demanded elsewhere. Nodes that may yet be decomposed do not count, but for demands.
-// wishes: takes away the places that are not wished. Errors: TN_E_HOST_MEMORY.
+// stays on one place (a state) cannot be, because not every node that touches it is taken there,
+// whole or as what it may be decomposed into, or one is demanded elsewhere; and while there are
+// others, where a buffer is too small. wishes: takes away the
+// places that are not wished. out_failed: gets failed_places, and the failure, of devices that fail
+// when they are asked about decompositions. Errors: as tni_ask.
 tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *scratch,
-                              uint64_t *storage_places, uint64_t *wishes, tn_error *err);
+                              uint64_t *storage_places, uint64_t *wishes, tni_answers *out_failed,
+                              tn_error *err);
 
 // Errors: as tni_ask; TN_E_UNSUPPORTED with the node and each device's reason;
 // TN_E_DEVICE_MEMORY with the device that lacks most, and how much. All of it comes from
@@ -248,6 +259,8 @@ typedef struct tni_boundary {
     uint32_t why;      // TN_BEGINS_…
     uint32_t node;     // the unit's first one, or the one that is not taken
     uint32_t before;   // place
+    bool
+        is_roomless;   // of TN_BEGINS_MEMORY: that place lacks memory for it; else a weight is here
     tni_move move;
 } tni_boundary;
 tni_boundary tni_boundary_of(const tni_offers *offers, uint32_t segment);

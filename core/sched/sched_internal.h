@@ -85,10 +85,12 @@ typedef struct tni_ruling {
 tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
 // A storage that the node touches and that is larger than any buffer of the place; TNP_NONE = none.
 uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t place);
-// holds: by group, where it may be; what is left of it after. places, why: by node, set. false: out
-// of memory.
+// The places with no buffer for something that the node touches.
+uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
+// holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: no
+// memory.
 bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
-                     uint8_t *why);
+                     const tni_bars *bars);
 
 int tni_kept_bytes_compare(const void *left, const void *right);
 
@@ -103,9 +105,9 @@ bool tni_list_items(const tni_items_request *request, tni_arena *arena, tni_prob
                     tni_problem *problem);
 
 // chosen[n]: index of the claim that gets node n. The units have an order.
-// why: by node, a tni_why.
+// bars: by node, set.
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
-                     uint8_t *why, tni_solution *out_solution, tn_error *err);
+                     const tni_bars *bars, tni_solution *out_solution, tn_error *err);
 
 // Orders the claims chosen and cuts them into segments.
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,

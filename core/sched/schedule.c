@@ -17,8 +17,13 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->graph = s->own_graph ? s->own_graph : s->given;
     s->answers = s->own_graph ? &s->own_answers : &s->given_answers;
     uint32_t *chosen = tni_arena_take_array(scratch, s->graph->node_count, sizeof *chosen);
-    s->why = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->why);
-    if (!chosen || !s->why || !take_links(request, arena, s))
+    s->bars = (tni_bars){
+        .why = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->bars.why),
+        .barred = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->bars.barred),
+        .roomless = tni_arena_take_array(arena, s->graph->node_count, sizeof *s->bars.roomless),
+    };
+    if (!chosen || !s->bars.why || !s->bars.barred || !s->bars.roomless ||
+        !take_links(request, arena, s))
         return tni_fail_memory(err, "a schedule", (uint64_t)s->graph->node_count * sizeof *chosen);
     tni_solution solution = { 0 };
     tni_assign_request assign = { .of = request,
@@ -26,7 +31,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
                                   .answers = s->answers,
                                   .links = s->links,
                                   .is_decomposed = s->own_graph != NULL };
-    tn_status status = tni_assign(&assign, scratch, chosen, s->why, &solution, err);
+    tn_status status = tni_assign(&assign, scratch, chosen, &s->bars, &solution, err);
     if (status == TN_OK)
         status = tni_partition(chosen, arena, scratch, s, err);
     if (status == TN_OK)

@@ -41,6 +41,35 @@ gets() {
     gets 5 0 0 -sm none -ngl auto
 }
 
+@test "a state that cannot be with its layer is where all that touches it can be, and a line says why" {
+    local apart='[{"name":"a","except":["set_rows"]},{"name":"b","only":["set_rows"]}]'
+    local torn='[{"name":"a","except":["attention","matmul"]},{"name":"b","except":["set_rows"]}]'
+    local mode
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    for mode in layer row tensor none; do
+        on "$apart" run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode --explain >text 2>told
+        cmp cpu text
+        [ "$(grep -c '^tenon: warning: ' told)" = 1 ]
+        grep -Eq "^tenon: warning: placement: 'k\.0[^']*' and [0-9]* more states are on cpu0, not with their layers on a, which does not take set_rows '[^']*': this device has no set_rows$" told
+        sed -n 's/^tenon: warning: //p' told | grep -qxFf - <(grep '^placement' told)
+        on "$torn" run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode >text 2>told
+        cmp cpu text
+    done
+    on "$apart" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
+    cmp cpu text
+    [ ! -s told ]
+    fails_with 3 "tenon: --kv-device: 'k.0' is ordered to be on b, which does not take matmul 'blk.0.attn/scores' with it: this device has no matmul" \
+        on "$apart" run austen a -n 1 --kv-device b
+}
+
+@test "when a device is lost its states go where all that touches them can be" {
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 --kv-type q8_0 >cpu
+    on '[{"name":"a","dtypes":["F32","Q4_1"]},{"name":"b","fail":{"call":"queue_submit","at":3,"lost":true}},{"name":"c","only":["matmul","rope","swiglu","set_rows"]}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 --kv-type q8_0 -sm tensor >text 2>told
+    cmp cpu text
+    grep -q "b is left out" told
+}
+
 @test "tensors and the KV cache go where they are told" {
     gets 5 0 0 -sm none --override-tensor 'ffn_(up|gate)=cpu' --override-tensor 'attn_q=b'
     grep -q 'segment 0 on' explained
@@ -61,7 +90,9 @@ gets() {
     tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 -ngl all >text 2>told
     cmp cpu text
-    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU"$ ]]
+    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU: a would need "[0-9]+" bytes, 4000000 are free"$ ]]
+    on '[{"name":"a","memory_bytes":1}]' plan austen --ctx 64 --batch 1 -ngl all 2>told >/dev/null
+    [[ $(cat told) =~ ^"tenon: warning: placement: 0 of the 5 layers fit the memory that is free, the others are on the CPU: a would need "[0-9]+" bytes, 1 is free"$ ]]
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
     cmp cpu text
     [ ! -s told ]
@@ -71,11 +102,38 @@ gets() {
         '[{"name":"a","memory_bytes":5000000}]' run austen a -n 1 --device a --ctx 256
 }
 
+@test "what a device has no room for goes to the others of the split, and a line says what it would need" {
+    local mode want='tenon: warning: placement: what has no room is on other devices: a would need [0-9]* bytes, 1 is free'
+    tenon run austen "It is a truth" -n 12 --greedy --ctx 64 >cpu
+    for mode in layer row tensor; do
+        on '[{"name":"a","memory_bytes":1,"host_visible":false},{"name":"b","host_visible":false}]' \
+            run austen "It is a truth" -n 12 --greedy --ctx 64 -sm $mode -ts 1,1 --explain >text 2>told
+        cmp cpu text
+        [ "$(grep -c '^tenon: ' told)" = 1 ]
+        grep -qx "$want" told
+        grep -qx "${want#tenon: warning: }" told
+        grep -qx "placement: b gets 5 of 5 layers" told
+        [ "$(grep -c '^[a-z0-9]*: needs' told)" = 1 ]
+    done
+    # a has room for some: the rest is on b, and no node says that b or the CPU had none.
+    on '[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b","host_visible":false}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 -sm layer -ts 1,1 --explain >text 2>told
+    cmp cpu text
+    grep -qx "placement: a gets 1 of 5 layers" told
+    grep -qx "placement: b gets 4 of 5 layers" told
+    run ! grep -q "no room for .* on \(b\|cpu0\)" told
+    # A share of 0 is not overridden.
+    on '[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b","host_visible":false}]' \
+        run austen "It is a truth" -n 12 --greedy --ctx 64 -sm layer -ts 1,0 --explain >text 2>told
+    cmp cpu text
+    grep -q "of the 5 layers fit the memory that is free, the others are on the CPU: a would need" told
+}
+
 @test "an order that does not fit a device is named, with what it needs there and what is free" {
     local small='[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b"}]'
-    fails_with 5 "a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a
+    fails_with 5 "tenon: -ot: a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a
     fails_with 5 "and 13 more pinned values need 2510848 bytes, 1500000 are free" on "$small" run austen a -n 1 -ot ffn=a
-    fails_with 5 "the states need 524288 bytes, 300000 are free" on \
+    fails_with 5 "tenon: --kv-device: a: what is ordered to be there does not fit: the states need 524288 bytes, 300000 are free" on \
         '[{"name":"a","memory_bytes":300000},{"name":"b"}]' run austen a -n 1 --kv-device a --ctx 256
 }
 
@@ -100,9 +158,9 @@ gets() {
     fails_with 2 "--split-mode is none, layer, row or tensor, not 'column'" write --split-mode=column
     fails_with 2 "-ts '1,x'" write -ts 1,x
     fails_with 2 "--tensor-split ''" write --tensor-split ''
-    fails_with 2 "3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
-    fails_with 2 "all shares are 0" write -ts 0,0
-    fails_with 2 "shares are of the split modes" write -ts 1,1 -sm none
+    fails_with 2 "tenon: -ts: 3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
+    fails_with 2 "tenon: -ts: all shares are 0" write -ts 0,0
+    fails_with 2 "tenon: -ts: shares are of the split modes" write -ts 1,1 -sm none
     fails_with 3 "-mg: there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
     fails_with 3 "--kv-device: there is no device 'zz'" write --kv-device zz
     fails_with 3 "-dev: there is no device 'zz'" write -dev a,zz
@@ -111,7 +169,11 @@ gets() {
     fails_with 2 "-ot 'ffn': REGEX=DEVICE is expected" write -ot ffn
     fails_with 2 "REGEX=DEVICE is expected" write -ot =a
     fails_with 2 "override 'ffn(' at character 4" write -ot 'ffn(=a'
-    fails_with 2 "cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0
-    fails_with 2 "there is no CPU beside them" write --device a,b -ngl 2
+    fails_with 2 "tenon: -ot: a pin's device cpu0 is not one of the session's devices" write --device a -ot ffn=cpu0
+    fails_with 2 "tenon: -ngl: 3 of 5 layers are not for the devices of the split, and there is no CPU beside them" write --device a,b -ngl 2
+    fails_with 2 "tenon: --main-device: a main device is of the split modes" write --main-device a -sm layer
+    fails_with 2 "tenon: --kv-device: the device of states b is not one of the session's devices" write --device a --kv-device b
+    fails_with 3 "tenon: --override-tensor: no device takes matmul 'blk.0.ffn_gate' (a: this device has no matmul" \
+        on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 --override-tensor ffn=a
     fails_with 3 "a: this device has no matmul" on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 -ot ffn=a
 }

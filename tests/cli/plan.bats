@@ -45,6 +45,14 @@ for i in range(count):
 PY
 }
 
+@test "a device that fails while the plan is made is left out of it, and the JSON says so" {
+    output=$(tenon plan austen --ctx 64 --json --plugin "$TENON_TEST_PLUGINS/sim.so" \
+        --set 'plugin.sim.devices=[{"name":"a"},{"name":"b","fail":{"call":"claim","lost":true}}]' 2>told)
+    grep -q "b is left out" told
+    [ "$(json '[(d["name"], d["left_out"], d["capacity_bytes"] > 0) for d in o["devices"]]')" = \
+        "[('a', False, True), ('b', True, False), ('cpu0', False, True)]" ]
+}
+
 @test "intervals: each has its offset, in the order of the file and of any columns" {
     for order in id,lower,upper,size size,id,upper,lower upper,lower,size; do
         random_rows 1 250 "$order"

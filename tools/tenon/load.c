@@ -83,8 +83,10 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
     how.overrides = placed.overrides;
     how.override_count = placed.override_count;
     if (code == CLI_OK &&
-        tlm_context_create(loaded->runtime, loaded->model, &how, &loaded->context, &err) != TN_OK)
+        tlm_context_create(loaded->runtime, loaded->model, &how, &loaded->context, &err) != TN_OK) {
+        cli_name_placement(&err);
         code = fail(loaded, &err);
+    }
     free(devices);
     cli_drop_placed(&placed);
     if (code == CLI_OK && *tlm_context_warning(loaded->context))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,28 @@ const char *cli_placement_option(const cli_placement *given)
            : given->kv_device       ? "kv-device"
            : given->overrides.count ? "override-tensor"
                                     : NULL;
+}
+
+void cli_name_placement(tn_error *err)
+{
+    static const struct {
+        const char *field, *option;
+    } names[] = { { "gpu_layers", "gpu-layers" },   { "layer_rule", "gpu-layers" },
+                  { "split_mode", "split-mode" },   { "shares", "tensor-split" },
+                  { "main_device", "main-device" }, { "kv_device", "kv-device" },
+                  { "pins", "override-tensor" } };
+    static const char prefix[] = "placement: ";
+    size_t skip = sizeof prefix - 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !strncmp(err->text, prefix, skip); i++) {
+        size_t length = strlen(names[i].field);
+        const char *rest = err->text + skip + length;
+        if (strncmp(err->text + skip, names[i].field, length) != 0 || strncmp(rest, ": ", 2) != 0)
+            continue;
+        tn_error told = *err;
+        snprintf(err->text, sizeof err->text, "%s%s", cli_typed(names[i].option),
+                 told.text + skip + length);
+        return;
+    }
 }
 
 void cli_placement_finish(cli_placement *given)

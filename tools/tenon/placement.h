@@ -47,6 +47,9 @@ typedef struct cli_placed {
 int cli_place(tn_runtime *runtime, const cli_placement *given, cli_placed *out);
 void cli_drop_placed(cli_placed *placed);
 
+// Errors that name a field of a tn_placement name the option instead, as it was typed.
+void cli_name_placement(tn_error *err);
+
 void cli_placement_finish(cli_placement *given);   // frees the list
 
 // The first of these options that is given, or NULL.

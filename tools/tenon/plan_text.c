@@ -25,7 +25,7 @@ static bool is_used(const tn_device_memory *m)
 static void print_device(const tn_device_memory *m)
 {
     if (!is_used(m)) {
-        printf("%s: nothing runs here\n", m->name);
+        printf("%s: %s\n", m->name, m->is_left_out ? "left out, it failed" : "nothing runs here");
         return;
     }
     printf("%s, bytes\n", m->name);

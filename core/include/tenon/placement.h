@@ -10,8 +10,10 @@
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
 // the memory that is free on each device and the host. While memory is short that is the cheapest
 // of three: each node by the solver; whole layers off the CPU; these in neighbours, cut by free
-// memory. tn_session_explain tells which. With one: what it says, as far as it fits; where it does
-// not, fewer layers, the last ones, and a warning tells how many.
+// memory. tn_session_explain tells which. With one: what it says, as far as it fits. What a device
+// of modes layer, row or tensor has no room for goes to those others that have a share and room;
+// where they have none, fewer layers are off the CPUs, the last ones. A warning tells how many, and
+// what each device would need and has.
 #ifndef TENON_PLACEMENT_H
 #define TENON_PLACEMENT_H
 
@@ -43,7 +45,8 @@ typedef struct tn_pin {
     tn_device *device;
 } tn_pin;
 
-// All fields but size may be 0 or NULL. Copied during the call.
+// All fields but size may be 0 or NULL. Copied during the call. What one of them makes impossible
+// is told with "placement: ", the field's name and ": " before it.
 typedef struct tn_placement {
     uint32_t size;         // sizeof
     uint32_t split_mode;   // TN_SPLIT_…

@@ -37,7 +37,10 @@ static void narrow(uint64_t allowed, uint64_t *places)
                                      .device_count = r.device_count,
                                      .places = allowed,
                                      .answers = &answers };
-    assert_int_equal(tni_schedule_narrow(&request, &r.arena, places, wishes, &r.err), TN_OK);
+    tni_answers failed = { 0 };
+    assert_int_equal(tni_schedule_narrow(&request, &r.arena, places, wishes, &failed, &r.err),
+                     TN_OK);
+    assert_true(failed.failed_places == 0);
     tni_answers_finish(&answers);
 }
 
@@ -84,7 +87,8 @@ static void states_that_a_node_touches_together_are_narrowed_together(void **sta
     assert_true(places[rig_storage(&r, b)] == 1);
 }
 
-static void a_node_that_may_be_decomposed_asks_for_nothing(void **state)
+// silu: of what stands for it, an exp and the division touch s.
+static void a_node_is_taken_whole_or_as_what_it_is_decomposed_into(void **state)
 {
     (void)state;
     tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
@@ -92,10 +96,28 @@ static void a_node_that_may_be_decomposed_asks_for_nothing(void **state)
     r.devices[0].info.kind = TNP_KIND_GPU;
     r.devices[1].info.kind = r.devices[2].info.kind = TNP_KIND_CPU;
     r.fakes[0].refused_ops[0] = TNP_OP_SILU;
-    uint64_t places[16];
-    memset(places, 0xff, sizeof places);
-    narrow(0, places);
-    assert_true(places[rig_storage(&r, s)] == UINT64_MAX);
+    static const struct {
+        const char *says;
+        tnp_op also_refused;
+        uint64_t allowed, before, after;
+    } cases[] = {
+        { "as two nodes by the first, whole by the others", TNP_OP_SILU, 0, UINT64_MAX, 7 },
+        { "the first does not take one of the two", TNP_OP_DIV, 0, UINT64_MAX, 6 },
+        { "the bytes may be on the first alone, which takes the two", TNP_OP_SILU, 0, 1, 1 },
+        { "and does not", TNP_OP_DIV, 0, 1, 0 },
+        { "only the first may be used", TNP_OP_SILU, 1, UINT64_MAX, UINT64_MAX },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t places[16];
+        r.fakes[0].refused_ops[1] = cases[i].also_refused;
+        memset(places, 0xff, sizeof places);
+        places[rig_storage(&r, s)] = cases[i].before;
+        narrow(cases[i].allowed, places);
+        if (places[rig_storage(&r, s)] != cases[i].after)
+            fail_msg("%s: places %#llx instead of %#llx", cases[i].says,
+                     (unsigned long long)places[rig_storage(&r, s)],
+                     (unsigned long long)cases[i].after);
+    }
 }
 
 int main(void)
@@ -105,7 +127,8 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(states_that_a_node_touches_together_are_narrowed_together,
                                         begin, end),
-        cmocka_unit_test_setup_teardown(a_node_that_may_be_decomposed_asks_for_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_node_is_taken_whole_or_as_what_it_is_decomposed_into,
+                                        begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ static tn_status place(const tn_placement *asked, tni_arena *arena)
         return TN_E_HOST_MEMORY;
     tn_status status = tni_placement_take(asked, r.list, r.device_count, arena, &p, &r.err);
     if (status == TN_OK)
-        status = tni_layers_find((const tn_graph *[]){ r.graph }, 1, arena, &layers, &r.err);
+        status = tni_layers_find((const tn_graph *[]){ r.graph }, 1, &p, arena, &layers, &r.err);
     if (status == TN_OK)
         status = tni_layers_place(&p, r.list, r.device_count, free_bytes, offloaded_of(&p, &layers),
                                   arena, &layers, &r.err);
@@ -209,7 +209,7 @@ static void modes_say_where_layers_go(void **state)
             char got = (char)('0' + rig_place(&r, out[k])), want = cases[i].where[k];
             if (want == '.' ? got == '2' : got != want)
                 fail_msg("%s: layer %u is on %c, not %c", cases[i].says, k, got, want);
-            assert_int_equal(r.schedule.why[rig_node(&r, out[k])], TNI_WHY_LAYER);
+            assert_int_equal(r.schedule.bars.why[rig_node(&r, out[k])], TNI_WHY_LAYER);
         }
     }
 }
@@ -266,7 +266,7 @@ static void a_wish_gives_way_and_an_order_does_not(void **state)
     assert_int_equal(place(&wish, &r.arena), TN_OK);
     for (uint32_t i = 0; i < LAYERS; i++) {
         assert_int_equal(rig_place(&r, out[i]), i == 3 ? 0 : 1);
-        assert_int_equal(r.schedule.why[rig_node(&r, out[i])],
+        assert_int_equal(r.schedule.bars.why[rig_node(&r, out[i])],
                          i == 3 ? TNI_WHY_PINNED : TNI_WHY_LAYER);
     }
 }
@@ -283,8 +283,8 @@ static void an_output_is_pinned_by_its_name(void **state)
                            .pin_count = 1 };
     assert_int_equal(place(&asked, &r.arena), TN_OK);
     assert_int_equal(rig_place(&r, z), 2);
-    assert_int_equal(r.schedule.why[rig_node(&r, z)], TNI_WHY_PINNED);
-    assert_int_equal(r.schedule.why[rig_node(&r, y)], TNI_WHY_COST);
+    assert_int_equal(r.schedule.bars.why[rig_node(&r, z)], TNI_WHY_PINNED);
+    assert_int_equal(r.schedule.bars.why[rig_node(&r, y)], TNI_WHY_COST);
 }
 
 // A composite that the device refuses is said in simpler ops there before it goes elsewhere.
@@ -338,9 +338,10 @@ static void what_cannot_be_is_one_clear_line(void **state)
         tn_placement asked;
         const char *words;
     } cases[] = {
-        { { .split_mode = 5 }, "split mode 5 is not known" },
-        { { .layer_rule = 3 }, "layer rule 3 is not known" },
-        { { .gpu_layers = 3 }, "gpu_layers is 3, but layer_rule is not TN_LAYERS_COUNT" },
+        { { .split_mode = 5 }, "placement: split_mode: 5 is not known" },
+        { { .layer_rule = 3 }, "placement: layer_rule: 3 is not known" },
+        { { .gpu_layers = 3 },
+          "placement: gpu_layers: it is 3, but layer_rule is not TN_LAYERS_COUNT" },
         { { .share_count = 1 }, "shares is NULL" },
         { { .pin_count = 1 }, "pins is NULL" },
         { { .split_mode = TN_SPLIT_NONE, .share_count = 1, .shares = shares }, "shares are of" },
@@ -403,8 +404,8 @@ static void what_names_a_device_that_is_gone_says_nothing(void **state)
     tn_device *left[] = { r.list[1], r.list[2] };
     uint64_t free_bytes[] = { 1, 1 };
     assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
-    assert_int_equal(tni_layers_find((const tn_graph *[]){ r.graph }, 1, &r.arena, &layers, &r.err),
-                     TN_OK);
+    assert_int_equal(
+        tni_layers_find((const tn_graph *[]){ r.graph }, 1, &p, &r.arena, &layers, &r.err), TN_OK);
     assert_int_equal(tni_layers_place(&p, left, 2, free_bytes, 3, &r.arena, &layers, &r.err),
                      TN_OK);
     assert_int_equal(tni_placement_rules(&p, &layers, left, 2, r.graph, rules, NULL, &r.err),
@@ -419,6 +420,115 @@ static void what_names_a_device_that_is_gone_says_nothing(void **state)
     assert_int_equal(tni_placement_rules(&p, &layers, left + 1, 1, r.graph, rules, NULL, &r.err),
                      TN_OK);
     assert_true(rules[rig_node(&r, out[0])].wish == 1);
+}
+
+// Five layers of 48 bytes over two devices with room for so many of them.
+static void what_has_no_room_goes_to_the_others(void **state)
+{
+    (void)state;
+    enum { ALL = 99 };
+    static const struct {
+        const char *says;
+        double shares[2];
+        uint64_t most[2];    // layers
+        const char *where;   // by layer; "" = there is no room
+    } cases[] = {
+        { "room for all", { 1, 1 }, { ALL, ALL }, "00011" },
+        { "as the shares are", { 1, 1 }, { 3, 2 }, "00011" },
+        { "the first is full", { 1, 1 }, { 0, ALL }, "11111" },
+        { "the second is full", { 1, 1 }, { ALL, 0 }, "00000" },
+        { "the first has room for one", { 4, 1 }, { 1, ALL }, "01111" },
+        { "the second has room for two", { 1, 4 }, { ALL, 2 }, "00011" },
+        { "together just enough", { 1, 9 }, { 4, 1 }, "00001" },
+        { "together too little", { 1, 1 }, { 2, 2 }, "" },
+        { "nothing", { 1, 1 }, { 0, 0 }, "" },
+        { "a share of none takes nothing", { 1, 0 }, { 4, ALL }, "" },
+    };
+    tn_value out[LAYERS];
+    make_layers(out);
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        const uint64_t free_bytes[] = { 1000, 1000, 1000 };
+        tn_placement asked = { .size = sizeof asked,
+                               .split_mode = TN_SPLIT_LAYER,
+                               .shares = cases[i].shares,
+                               .share_count = 2 };
+        tni_placement p;
+        tni_layers layers;
+        assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
+        assert_int_equal(
+            tni_layers_find((const tn_graph *[]){ r.graph }, 1, &p, &r.arena, &layers, &r.err),
+            TN_OK);
+        for (int d = 0; d < 2; d++)   // a byte less than one more
+            layers.most_bytes[d] = cases[i].most[d] == ALL ? UINT64_MAX
+                                   : cases[i].most[d]      ? 48 * cases[i].most[d] + 47
+                                                           : 0;
+        tn_status status = tni_layers_place(&p, r.list, 3, free_bytes, LAYERS, &r.arena, &layers,
+                                            &r.err);
+        if ((status == TN_OK) != (*cases[i].where != '\0') ||
+            (status != TN_OK && status != TN_E_DEVICE_MEMORY))
+            fail_msg("%s: %s", cases[i].says, tn_status_name(status));
+        uint64_t given[2] = { 0, 0 };
+        for (uint32_t k = 0; k < LAYERS && status == TN_OK; k++) {
+            if (layers.wishes[k] != UINT64_C(1) << (cases[i].where[k] - '0'))
+                fail_msg("%s: layer %u is on %llu", cases[i].says, k,
+                         (unsigned long long)layers.wishes[k]);
+            given[cases[i].where[k] - '0'] += 48;
+        }
+        for (int d = 0; d < 2 && status == TN_OK; d++)
+            assert_true(layers.given_bytes[d] == given[d]);
+    }
+}
+
+// A graph of two layers, each of a part for either device and a rest, all of 48 bytes.
+static void parts_without_room_go_to_the_others(void **state)
+{
+    (void)state;
+    enum { ALL = 99 };
+    static const struct {
+        const char *says;
+        uint64_t most[2];
+        const char *where;   // by layer: parts, then the rest; "" = there is no room
+    } cases[] = {
+        { "room for all", { ALL, ALL }, "010 010" },
+        { "the first is full", { 0, ALL }, "111 111" },
+        { "the second is full", { ALL, 0 }, "000 000" },
+        { "the last layers come first", { 2, ALL }, "111 010" },
+        { "either has room for some", { 3, 3 }, "110 010" },
+        { "together too little", { 3, 2 }, "" },
+    };
+    tn_value y = rig_input(&r, "x");
+    for (uint32_t i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%u", i);
+        tn_graph_mark(r.graph, i / 3, i % 3 < 2 ? i % 3 : TN_NO_PART);
+        y = tn_graph_mul(r.graph, y,
+                         tn_graph_weight(r.graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 },
+                                         weight_data[0], sizeof weight_data[0]));
+    }
+    rig_finish(&r, y);
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        const uint64_t free_bytes[] = { 1000, 1000, 1000 };
+        tn_placement asked = { .size = sizeof asked, .split_mode = TN_SPLIT_ROW };
+        tni_placement p;
+        tni_layers layers;
+        assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
+        assert_int_equal(
+            tni_layers_find((const tn_graph *[]){ r.graph }, 1, &p, &r.arena, &layers, &r.err),
+            TN_OK);
+        for (int d = 0; d < 2; d++)
+            layers.most_bytes[d] = cases[i].most[d] == ALL ? UINT64_MAX : 48 * cases[i].most[d];
+        tn_status status = tni_layers_place(&p, r.list, 3, free_bytes, 2, &r.arena, &layers,
+                                            &r.err);
+        if ((status == TN_OK) != (*cases[i].where != '\0') ||
+            (status != TN_OK && status != TN_E_DEVICE_MEMORY))
+            fail_msg("%s: %s", cases[i].says, tn_status_name(status));
+        for (uint32_t k = 0; k < 6 && status == TN_OK; k++) {
+            uint64_t got = k % 3 < 2 ? layers.part_wishes[k / 3 * 2 + k % 3] : layers.wishes[k / 3];
+            if (got != UINT64_C(1) << (cases[i].where[k / 3 * 4 + k % 3] - '0'))
+                fail_msg("%s: %u of layer %u is on %llu", cases[i].says, k % 3, k / 3,
+                         (unsigned long long)got);
+        }
+    }
 }
 
 // ------------------------------------------------------------------------------------------ memory
@@ -454,7 +564,7 @@ static void what_is_larger_than_a_buffer_goes_elsewhere(void **state)
         for (uint32_t k = 0; k < LAYERS; k++) {
             if (rig_place(&r, out[k]) != cases[i].place)
                 fail_msg("case %zu: layer %u is on %u", i, k, rig_place(&r, out[k]));
-            assert_int_equal(r.schedule.why[rig_node(&r, out[k])],
+            assert_int_equal(r.schedule.bars.why[rig_node(&r, out[k])],
                              cases[i].place ? TNI_WHY_MEMORY : TNI_WHY_COST);
         }
     }
@@ -554,8 +664,8 @@ static void place_at_random(uint32_t round)
     }
     rig_check(&r);
     assert_int_equal(tni_placement_take(&asked, r.list, 3, &r.arena, &p, &r.err), TN_OK);
-    assert_int_equal(tni_layers_find((const tn_graph *[]){ r.graph }, 1, &r.arena, &layers, &r.err),
-                     TN_OK);
+    assert_int_equal(
+        tni_layers_find((const tn_graph *[]){ r.graph }, 1, &p, &r.arena, &layers, &r.err), TN_OK);
     free_bytes[0] = 3000, free_bytes[1] = 1000, free_bytes[2] = 500;   // as in place
     assert_int_equal(tni_layers_place(&p, r.list, 3, free_bytes, offloaded_of(&p, &layers),
                                       &r.arena, &layers, &r.err),
@@ -616,6 +726,8 @@ int main(void)
         IN_RIG(layers_are_divided_by_bytes),
         IN_RIG(no_other_cut_comes_nearer_to_the_shares),
         IN_RIG(modes_say_where_layers_go),
+        IN_RIG(what_has_no_room_goes_to_the_others),
+        IN_RIG(parts_without_room_go_to_the_others),
         IN_RIG(parts_go_to_the_devices_of_the_split_in_their_order),
         IN_RIG(a_wish_gives_way_and_an_order_does_not),
         IN_RIG(an_output_is_pinned_by_its_name),

@@ -25,7 +25,8 @@ static int end(void **state)
 }
 
 // Where the nodes of a chain of products may be, by rules; all are taken on both places.
-static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *places, uint8_t *why)
+static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *places,
+                  const tni_bars *bars)
 {
     uint32_t nodes[8];
     tni_claim claims[16];
@@ -50,7 +51,7 @@ static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *p
                                 .kept = &kept,
                                 .rules = rules,
                                 .keeping = keeping };
-    assert_true(tni_rules_apply(&ruling, &r.arena, holds, places, why));
+    assert_true(tni_rules_apply(&ruling, &r.arena, holds, places, bars));
 }
 
 static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
@@ -64,28 +65,63 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
         bool is_small;   // the second place has no buffer as large as a weight
         uint64_t places;
         tni_why why;
+        uint64_t barred, roomless;
     } cases[] = {
-        { "nothing is asked", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, false, 3, TNI_WHY_COST },
-        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST }, false, 2, TNI_WHY_PINNED },
-        { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER }, false, 1, TNI_WHY_LAYER },
-        { "a demand before a wish", { 2, 1, TNI_WHY_LAYER }, false, 2, TNI_WHY_PINNED },
-        { "a wish that no place meets", { UINT64_MAX, 4, TNI_WHY_LAYER }, false, 3, TNI_WHY_COST },
-        { "a small buffer", { UINT64_MAX, UINT64_MAX, TNI_WHY_COST }, true, 1, TNI_WHY_MEMORY },
-        { "a wish for a small buffer", { UINT64_MAX, 2, TNI_WHY_LAYER }, true, 1, TNI_WHY_MEMORY },
-        { "a demand for a small buffer", { 2, UINT64_MAX, TNI_WHY_COST }, true, 0, TNI_WHY_PINNED },
+        { "nothing is asked",
+          { UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL },
+          false,
+          3,
+          TNI_WHY_COST,
+          0,
+          0 },
+        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST, NULL }, false, 2, TNI_WHY_PINNED, 1, 0 },
+        { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER, NULL }, false, 1, TNI_WHY_LAYER, 2, 0 },
+        { "a demand before a wish", { 2, 1, TNI_WHY_LAYER, NULL }, false, 2, TNI_WHY_PINNED, 1, 0 },
+        { "a wish that no place meets",
+          { UINT64_MAX, 4, TNI_WHY_LAYER, NULL },
+          false,
+          3,
+          TNI_WHY_COST,
+          0,
+          0 },
+        { "a small buffer",
+          { UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL },
+          true,
+          1,
+          TNI_WHY_MEMORY,
+          0,
+          2 },
+        { "a wish for a small buffer",
+          { UINT64_MAX, 2, TNI_WHY_LAYER, NULL },
+          true,
+          1,
+          TNI_WHY_MEMORY,
+          0,
+          2 },
+        { "a demand for a small buffer",
+          { 2, UINT64_MAX, TNI_WHY_COST, NULL },
+          true,
+          0,
+          TNI_WHY_PINNED,
+          1,
+          2 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tni_rule rules[8];
         uint64_t places[8];
         uint8_t why[8];
+        uint64_t barred[8], roomless[8];
+        const tni_bars bars = { why, barred, roomless };
         const tni_keeping keeping = { .largest = cases[i].is_small ? small : roomy };
         for (int n = 0; n < 8; n++)
             rules[n] = cases[i].rule;
-        ruled(rules, &keeping, places, why);
+        ruled(rules, &keeping, places, &bars);
         uint32_t node = rig_node(&r, p.y[1]);
-        if (places[node] != cases[i].places || why[node] != cases[i].why)
-            fail_msg("%s: places %llu, why %d", cases[i].says, (unsigned long long)places[node],
-                     why[node]);
+        if (places[node] != cases[i].places || why[node] != cases[i].why ||
+            barred[node] != cases[i].barred || roomless[node] != cases[i].roomless)
+            fail_msg("%s: places %llu, why %d, barred %llu, roomless %llu", cases[i].says,
+                     (unsigned long long)places[node], why[node], (unsigned long long)barred[node],
+                     (unsigned long long)roomless[node]);
     }
 }
 
