@@ -163,7 +163,8 @@ const tnp_plugin *kit_table(void)
     if (kit.table)
         return kit.table;
     tnp_error err = { .size = sizeof err };
-    kit.file = dlopen(kit.options->plugin, RTLD_NOW | RTLD_LOCAL);
+    const char *path = kit.options->plugin;   // without a slash it would be looked for elsewhere
+    kit.file = dlopen(strchr(path, '/') ? path : kit_text("./%s", path), RTLD_NOW | RTLD_LOCAL);
     if (!kit.file)
         kit_fail("the file can be loaded", "%s", dlerror());
     void *symbol = kit_query();

@@ -1,6 +1,6 @@
 // try.c: sees the plugin compute something: y = silu(x), by the public API of libtenon, on a device
-// of this plugin and no other, since beside the CPU so small a graph would stay there (README of
-// the sdk). Give it your op when you have put one in the place of silu.
+// of this plugin and no other, since beside the CPU so small a graph would stay there. Give it your
+// op when you have put one in the place of silu.
 //
 //   try_template [PLUGIN.so]     without a path: the plugin that was built with it
 #include <stdio.h>

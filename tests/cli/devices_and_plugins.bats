@@ -160,7 +160,7 @@ load common
     [ "$status" -eq 0 ]
     [[ $output == *"print_at_load quarantined"* ]]
     fails_with 4 "No such file" tenon plugins retry nowhere.so
-    fails_with 2 "neither pin nor retry" tenon plugins rety
+    fails_with 2 "none of pin, retry and new" tenon plugins rety
     fails_with 2 "one word too many" tenon plugins retry a b
 }
 
@@ -244,4 +244,37 @@ load common
     [[ $output =~ ^"tenon "[0-9]+\.[0-9]+\.[0-9]+$ ]]
     fails_with 2 "did you mean 'tokenize'" tenon tokenise
     fails_with 2 "no command" tenon
+}
+
+@test "a plugin to begin with is written out, all of it or nothing" {
+    run --separate-stderr tenon plugins new my-npu
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = my-npu/my-npu.c ]
+    [ "$(ls my-npu)" = "$(printf '%s\n' CMakeLists.txt LICENSE README.md my-npu.c try.c | sort)" ]
+    [ "$(stat -c %a my-npu)" = "$(mkdir other && stat -c %a other)" ]
+    run ! grep -rq template my-npu
+    grep -q '"my-npu"' my-npu/my-npu.c
+    run --separate-stderr tenon plugins new npu --dir deep/ --json
+    [ "$(json 'o["schema_version"], o["name"], o["folder"], o["files"][0]')" = "(1, 'npu', 'deep', 'deep/npu.c')" ]
+
+    echo mine >my-npu/my-npu.c   # what is there stays
+    fails_with 6 "my-npu is there already" tenon plugins new my-npu
+    [ "$(cat my-npu/my-npu.c)" = mine ]
+    touch file
+    fails_with 6 "file is there already" tenon plugins new npu --dir file
+    fails_with 6 "no folder can be made for nowhere/npu: No such file" tenon plugins new npu --dir nowhere/npu
+    fails_with 6 "cannot be written: File too large" bash -c "trap '' XFSZ; ulimit -f 1; exec '$TENON' plugins new npu --dir large"
+    [ ! -e large ]
+    [ -z "$(find . -name '*.??????' -type d)" ]   # nothing half-written is left
+}
+
+@test "names that no plugin can have are refused" {
+    mkdir here && cd here
+    for name in "" Npu "a b" ../npu a.b é 12345678901234567890123456789012; do
+        fails_with 2 "is no name for a plugin" tenon plugins new "$name"
+    done
+    fails_with 2 "which NAME" tenon plugins new
+    fails_with 2 "--dir is of 'plugins new NAME' only" tenon plugins --dir here
+    fails_with 2 "--dir is empty" tenon plugins new npu --dir ""
+    [ -z "$(ls)" ]
 }

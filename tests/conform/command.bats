@@ -100,3 +100,8 @@ PY
     [[ ${lines[0]} == "FAILED memory.zeros_and_buffers_are_copied on device 1: want buffer_alloc answers TNP_OK; got TNP_E_DEVICE_MEMORY"* ]]
     [[ ${lines[1]} == *": 1 case passed, 1 failed, 0 skipped on 2 devices;"* ]]
 }
+
+@test "a file in the current folder is meant, with a slash or without" {
+    cp "$TEMPLATE" bare.so
+    run -0 "$TENON" conform bare.so --filter file
+}

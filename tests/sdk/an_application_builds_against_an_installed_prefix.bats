@@ -78,29 +78,40 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     [[ $output == *"the component 'gpu' of tenon is not installed here"* ]]
 }
 
-@test "a renamed template builds, and its program shows it computing" {
-    cp -r "$PREFIX/share/tenon/sdk/template" npu
-    sed -i 's/^set(plugin template)/set(plugin npu)/' npu/CMakeLists.txt
+@test "a new plugin builds by find_package, passes the conformance kit, and is used by a graph" {
+    clean "$PREFIX/bin/tenon" plugins new npu
     build npu
     run -0 clean npu/build/try_npu
     [[ $output == *"segment 0 on npu0"* ]]
     [[ $output == *"silu(1) = 0.731059"* ]]
+    run -0 clean "$PREFIX/bin/tenon" conform npu/build/npu.so
+    [[ $output == *" cases passed, 0 failed"* ]]
     run -0 clean "$PREFIX/bin/tenon" devices --plugin npu/build/npu.so
     [[ $output == *npu0* ]]
-    cp -r npu npu2 && rm -r npu2/build
+    clean "$PREFIX/bin/tenon" plugins new npu --dir npu2
     build npu2   # the same name: the second is shadowed
     run -0 clean "$PREFIX/bin/tenon" plugins --plugin npu/build/npu.so --plugin npu2/build/npu.so --why
     [[ $output == *"shadowed"*"npu2/build/npu.so"* ]]
 }
 
-@test "a plugin builds by pkg-config" {
-    cd "$PREFIX/share/tenon/sdk/template"
-    clean $CC -shared -fPIC -pthread -D_POSIX_C_SOURCE=200809L '-DTPL_NAME="npu"' template.c memory.c program.c queue.c \
-        timeline.c $(clean pkg-config --cflags --libs tenon-sdk) -lm -o "$BATS_TEST_TMPDIR/npu.so"
-    run -0 nm -D --defined-only --format=posix "$BATS_TEST_TMPDIR/npu.so"
+@test "a new plugin builds by pkg-config alone" {
+    cd "$BATS_TEST_TMPDIR"
+    clean "$PREFIX/bin/tenon" plugins new my-npu_2
+    cd my-npu_2
+    clean $CC -O3 -fno-trapping-math -shared -fPIC -pthread my-npu_2.c $(clean pkg-config --cflags --libs tenon-sdk) -o my-npu_2.so
+    run -0 nm -D --defined-only --format=posix my-npu_2.so
     [ "${#lines[@]}" -eq 1 ]
-    run -0 clean "$PREFIX/bin/tenon" devices --plugin "$BATS_TEST_TMPDIR/npu.so"
-    [[ $output == *npu0* ]]
+    run -0 clean "$PREFIX/bin/tenon" conform my-npu_2.so --filter file --filter claims --filter programs --filter 'ops.silu*'
+    [[ $output == *" cases passed, 0 failed"* ]]
+    clean $CC $CFLAGS '-DTRY_PLUGIN="nowhere"' try.c $(clean pkg-config --cflags --libs tenon) -o try
+    run -0 clean ./try ./my-npu_2.so
+    [[ $output == *"on my-npu_20"*"silu(1) = 0.731059"* ]]
+}
+
+@test "the template is one file of less than 300 lines, and what the command writes is what is installed" {
+    [ "$(wc -l <"$PREFIX/share/tenon/sdk/template/template.c")" -lt 300 ]
+    clean "$PREFIX/bin/tenon" plugins new template --dir same
+    diff -r same "$PREFIX/share/tenon/sdk/template"
 }
 
 @test "no file of the prefix tells where it was built, and every link of a document leads somewhere" {

@@ -1,14 +1,16 @@
-// plugins.c: tenon plugins, and what can be done with a plugin's file: pin, retry
+// plugins.c: tenon plugins, and what can be done with a plugin's file: pin, retry; and new
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "json.h"
+#include "plugins_new.h"
 
 typedef struct plugins_options {
     cli_common common;
     bool json, why;
+    const char *folder;
 } plugins_options;
 
 static const cli_option options[] = {
@@ -16,6 +18,8 @@ static const cli_option options[] = {
     { "why", 0, CLI_FLAG, NULL, offsetof(plugins_options, why), 0, 0,
       "every candidate file, why it is in or out, and the places searched" },
     { "json", 0, CLI_FLAG, NULL, offsetof(plugins_options, json), 0, 0, "print JSON" },
+    { "dir", 0, CLI_TEXT, "DIR", offsetof(plugins_options, folder), 0, 0,
+      "of new: the folder to make (default: NAME)" },
 };
 
 static const char *state_name(uint32_t state)
@@ -169,6 +173,24 @@ static int retry_one(plugins_options *given, const char *path)
     return code == CLI_OK ? list(given) : code;
 }
 
+// verb: "" = none.
+static int act(plugins_options *given, const char *verb, const char *what)
+{
+    bool is_new = strcmp(verb, "new") == 0;
+    if (given->folder && !is_new)
+        return cli_fail(CLI_USAGE, "plugins: --dir is of 'plugins new NAME' only");
+    if (!*verb)
+        return list(given);
+    if (strcmp(verb, "pin") == 0)
+        return what ? pin(given, what) : cli_fail(CLI_USAGE, "plugins pin: which FILE?");
+    if (strcmp(verb, "retry") == 0)
+        return what ? retry_one(given, what) : retry_all(given);
+    if (is_new)
+        return what ? plugins_new(what, given->folder, given->json)
+                    : cli_fail(CLI_USAGE, "plugins new: which NAME?");
+    return cli_fail(CLI_USAGE, "plugins: '%s' is none of pin, retry and new", verb);
+}
+
 static int run(int argc, char **argv)
 {
     plugins_options given = { 0 };
@@ -177,22 +199,14 @@ static int run(int argc, char **argv)
         cli_common_finish(&given.common);
         return code;
     }
-    const char *verb = count ? argv[1] : "", *path = count > 1 ? argv[2] : NULL;
-    if (!count)
-        code = list(&given);
-    else if (strcmp(verb, "pin") == 0)
-        code = path ? pin(&given, path) : cli_fail(CLI_USAGE, "plugins pin: which FILE?");
-    else if (strcmp(verb, "retry") == 0)
-        code = path ? retry_one(&given, path) : retry_all(&given);
-    else
-        code = cli_fail(CLI_USAGE, "plugins: '%s' is neither pin nor retry", verb);
+    code = act(&given, count ? argv[1] : "", count > 1 ? argv[2] : NULL);
     cli_common_finish(&given.common);
     return code == CLI_OK ? cli_end_output() : code;
 }
 
 const cli_command cli_plugins_command = {
     "plugins",
-    "[pin FILE | retry [FILE]] [--why] [options]",
+    "[pin FILE | retry [FILE] | new NAME [--dir DIR]] [--why] [options]",
     "Lists the plugins that are loaded, or all candidates",
     "Searched in this order: --plugin, TENON_PLUGIN_PATH, the user's tenon.ini, the system's "
     "tenon.ini, lib/tenon/plugins\n"
@@ -205,7 +219,10 @@ const cli_command cli_plugins_command = {
     "on only this file\n"
     "                 is used as that plugin\n"
     "  retry [FILE]   forgets what was found out about the file, or about all, and tries it "
-    "again\n",
+    "again\n"
+    "  new NAME       writes a plugin to begin with, from the template of the sdk, into the folder "
+    "NAME or\n"
+    "                 --dir\n",
     options,
     sizeof options / sizeof *options,
     run,

@@ -548,6 +548,13 @@ struct tnp_note { uint32_t name_size, size, type; char owner[8]; tnp_manifest ma
 #else
 #define TNP_NOTE_PLACE __attribute__((section(".note.tenon"), used, aligned(4)))
 #endif
+#if defined(__x86_64__) || defined(_M_X64)    // tnp_manifest.machine of what is being compiled
+#define TNP_MACHINE 62u
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define TNP_MACHINE 183u
+#elif defined(__riscv) && __riscv_xlen == 64
+#define TNP_MACHINE 243u
+#endif
 // Defines tnp_note_, for tnp_plugin.note.
 #define TNP_MANIFEST(machine, os, cpu, abi_needed, name, version, vendor, license)                                            \
     TNP_NOTE_PLACE static const tnp_note tnp_note_ = {                                                                        \

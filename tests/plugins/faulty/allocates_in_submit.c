@@ -1,10 +1,15 @@
 // Takes memory of the host for each submit.
-#define FAULTY_SUBMIT
-#include "honest_queue.inc"
+#include "honest.inc"
 
-tnp_status tpl_queue_submit(tnp_queue *queue, const tnp_submit *const *submits, uint32_t count,
-                            tnp_error *err)
+static tnp_status faulty_queue_submit(tnp_queue *queue, const tnp_submit *const *submits,
+                                      uint32_t count, tnp_error *err)
 {
-    tpl_free(queue->device->host, tpl_make(queue->device->host, 64));
-    return honest_submit(queue, submits, count, err);
+    const tnp_host *host = queue->device->host;
+    host->free(host->context, host->alloc(host->context, 64, 64));
+    return tnh_queue_submit(queue, submits, count, err);
+}
+
+static void spoil(void)
+{
+    faulty.queue_submit = faulty_queue_submit;
 }

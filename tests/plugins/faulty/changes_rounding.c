@@ -1,11 +1,16 @@
 // Bind leaves another rounding mode behind.
-#define FAULTY_BIND
 #include <fenv.h>
 
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_bind(tnp_program *program, const tnp_bind *what, tnp_bound **out, tnp_error *err)
+static tnp_status faulty_bind(tnp_program *program, const tnp_bind *what, tnp_bound **out,
+                              tnp_error *err)
 {
     fesetround(FE_UPWARD);
-    return honest_bind(program, what, out, err);
+    return bind(program, what, out, err);
+}
+
+static void spoil(void)
+{
+    faulty.bind = faulty_bind;
 }

@@ -1,6 +1,5 @@
 // Each answer costs more than the one before.
-#define FAULTY_CLAIM
-#include "honest_program.inc"
+#include "honest.inc"
 
 static void take_dearer(void *context, const tnp_claim *claim)
 {
@@ -16,9 +15,14 @@ static void refuse(void *context, uint32_t node, const char *reason)
     sink->refuse(sink->context, node, reason);
 }
 
-tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
-                     tnp_error *err)
+static tnp_status faulty_claim(tnp_device *device, const tnp_slice *slice,
+                               const tnp_claim_sink *sink, tnp_error *err)
 {
     tnp_claim_sink own = { sizeof own, 0, (void *)sink, take_dearer, refuse };
-    return honest_claim(device, slice, &own, err);
+    return claim(device, slice, &own, err);
+}
+
+static void spoil(void)
+{
+    faulty.claim = faulty_claim;
 }

@@ -1,6 +1,7 @@
 // The cost of a claim is no number.
-#define FAULTY_CLAIM
-#include "honest_program.inc"
+#include <math.h>
+
+#include "honest.inc"
 
 static void take_nan(void *context, const tnp_claim *claim)
 {
@@ -15,9 +16,14 @@ static void refuse(void *context, uint32_t node, const char *reason)
     sink->refuse(sink->context, node, reason);
 }
 
-tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
-                     tnp_error *err)
+static tnp_status faulty_claim(tnp_device *device, const tnp_slice *slice,
+                               const tnp_claim_sink *sink, tnp_error *err)
 {
     tnp_claim_sink own = { sizeof own, 0, (void *)sink, take_nan, refuse };
-    return honest_claim(device, slice, &own, err);
+    return claim(device, slice, &own, err);
+}
+
+static void spoil(void)
+{
+    faulty.claim = faulty_claim;
 }

@@ -1,11 +1,15 @@
 // What a later host wishes of a buffer is not looked at.
-#define FAULTY_ALLOC
-#include "honest_memory.inc"
+#include "honest.inc"
 
-tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
-                            tnp_error *err)
+static tnp_status faulty_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
+                                      tnp_error *err)
 {
     tnp_alloc known;
     (void)TNP_TAKE(&known, what);
-    return honest_alloc(device, &known, out, err);
+    return tnh_buffer_alloc(device, &known, out, err);
+}
+
+static void spoil(void)
+{
+    faulty.buffer_alloc = faulty_buffer_alloc;
 }

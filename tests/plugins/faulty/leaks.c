@@ -1,9 +1,13 @@
 // Buffers of 4096 bytes and more are not given back.
-#define FAULTY_FREE
-#include "honest_memory.inc"
+#include "honest.inc"
 
-void tpl_buffer_free(tnp_buffer *buffer)
+static void faulty_buffer_free(tnp_buffer *buffer)
 {
-    if (buffer && buffer->bytes < 4096)
-        honest_free(buffer);
+    if (buffer && buffer->head.bytes < 4096)
+        tnh_buffer_free(buffer);
+}
+
+static void spoil(void)
+{
+    faulty.buffer_free = faulty_buffer_free;
 }

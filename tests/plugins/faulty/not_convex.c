@@ -1,9 +1,8 @@
 // Claims the first and the third node of a chain as one unit.
-#define FAULTY_CLAIM
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim_sink *sink,
-                     tnp_error *err)
+static tnp_status faulty_claim(tnp_device *device, const tnp_slice *slice,
+                               const tnp_claim_sink *sink, tnp_error *err)
 {
     const uint32_t nodes[] = { 0, 2 };
     tnp_claim both = {
@@ -11,5 +10,10 @@ tnp_status tpl_claim(tnp_device *device, const tnp_slice *slice, const tnp_claim
     };
     if (slice->node_count > 2)
         sink->take(sink->context, &both);
-    return honest_claim(device, slice, sink, err);
+    return claim(device, slice, sink, err);
+}
+
+static void spoil(void)
+{
+    faulty.claim = faulty_claim;
 }

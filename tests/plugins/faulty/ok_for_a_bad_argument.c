@@ -1,10 +1,14 @@
 // Memory 0 stands for any memory.
-#define FAULTY_INFO
-#include "honest_memory.inc"
+#include "honest.inc"
 
-tnp_status tpl_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info,
-                           tnp_error *err)
+static tnp_status faulty_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info,
+                                     tnp_error *err)
 {
     (void)memory;
-    return honest_info(device, 0, info, err);
+    return tnh_memory_info(device, 0, info, err);
+}
+
+static void spoil(void)
+{
+    faulty.memory_info = faulty_memory_info;
 }

@@ -1,12 +1,16 @@
 // Counts its buffers without a lock.
-#define FAULTY_ALLOC
-#include "honest_memory.inc"
+#include "honest.inc"
 
 static volatile uint64_t count;
 
-tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
-                            tnp_error *err)
+static tnp_status faulty_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
+                                      tnp_error *err)
 {
     count = count + 1;
-    return honest_alloc(device, what, out, err);
+    return tnh_buffer_alloc(device, what, out, err);
+}
+
+static void spoil(void)
+{
+    faulty.buffer_alloc = faulty_buffer_alloc;
 }

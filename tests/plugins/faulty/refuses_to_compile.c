@@ -1,10 +1,14 @@
 // Compile takes back what claim has promised.
-#define FAULTY_COMPILE
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
-                       tnp_error *err)
+static tnp_status faulty_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
+                                 tnp_error *err)
 {
     (void)device, (void)what, (void)out;
-    return tpl_fail(err, TNP_E_UNSUPPORTED, "compile: not today");
+    return tnh_fail(err, TNP_E_UNSUPPORTED, "compile: not today");
+}
+
+static void spoil(void)
+{
+    faulty.compile = faulty_compile;
 }

@@ -1,11 +1,15 @@
 // Fails without a word.
-#define FAULTY_ALLOC
-#include "honest_memory.inc"
+#include "honest.inc"
 
-tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
-                            tnp_error *err)
+static tnp_status faulty_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
+                                      tnp_error *err)
 {
     tnp_error unused = { .size = sizeof unused };
     (void)err;
-    return honest_alloc(device, what, out, &unused);
+    return tnh_buffer_alloc(device, what, out, &unused);
+}
+
+static void spoil(void)
+{
+    faulty.buffer_alloc = faulty_buffer_alloc;
 }

@@ -1,19 +1,18 @@
 // A large copy is still under way when its signal is raised.
-#define FAULTY_COPY_RUN
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "honest_memory.inc"
+#include "honest.inc"
 
 static void *copy_later(void *argument)
 {
     usleep(20000);
-    honest_copy_run(argument);
+    tnh_copy(argument);
     free(argument);
     return NULL;
 }
 
-void tpl_copy_run(const tnp_copy *copy)
+static void faulty_copy_run(const tnp_copy *copy)
 {
     pthread_t thread;
     tnp_copy *later = copy->bytes > 1000000 ? malloc(sizeof *later) : NULL;
@@ -24,5 +23,10 @@ void tpl_copy_run(const tnp_copy *copy)
             return;
         }
     }
-    honest_copy_run(copy);
+    tnh_copy(copy);
+}
+
+static void spoil(void)
+{
+    faulty_calls.copy = faulty_copy_run;
 }

@@ -1,16 +1,20 @@
 // The first host of the process is taken for all of them.
-#define FAULTY_ALLOC
-#include "honest_memory.inc"
+#include "honest.inc"
 
-tnp_status tpl_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
-                            tnp_error *err)
+static tnp_status faulty_buffer_alloc(tnp_device *device, const tnp_alloc *what, tnp_buffer **out,
+                                      tnp_error *err)
 {
     static const tnp_host *first;
-    const tnp_host *own = device->host;
+    const tnp_host *own = tnh_of(device)->host;
     if (!first)
         first = own;
-    device->host = first;
-    tnp_status status = honest_alloc(device, what, out, err);
-    device->host = own;
+    tnh_of(device)->host = first;
+    tnp_status status = tnh_buffer_alloc(device, what, out, err);
+    tnh_of(device)->host = own;
     return status;
+}
+
+static void spoil(void)
+{
+    faulty.buffer_alloc = faulty_buffer_alloc;
 }

@@ -1,12 +1,16 @@
 // A C++ exception leaves a call.
-#define FAULTY_COMPILE
-#include "honest_program.inc"
+#include "honest.inc"
 
 void faulty_throw(void);   // throw.cpp
 
-tnp_status tpl_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
-                       tnp_error *err)
+static tnp_status faulty_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
+                                 tnp_error *err)
 {
     faulty_throw();
-    return honest_compile(device, what, out, err);
+    return compile(device, what, out, err);
+}
+
+static void spoil(void)
+{
+    faulty.compile = faulty_compile;
 }

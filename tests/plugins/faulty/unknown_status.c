@@ -1,10 +1,16 @@
 // Work on more than 64 elements fails with a status that there is not.
-#define FAULTY_RUN
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_run(const tnp_bound *bound, const tnp_queue *queue, uint64_t run, tnp_error *err)
+static tnp_status faulty_run(const tnp_bound *bound, const tnp_update *updates,
+                             uint32_t update_count, const tnp_queue *queue, uint64_t number,
+                             tnp_error *err)
 {
-    if (bound->program->steps[0].rows * bound->program->steps[0].row > 64)
-        return tpl_fail(err, 77, "no idea");
-    return honest_run(bound, queue, run, err);
+    if (bound->program->steps[0].count > 64)
+        return tnh_fail(err, 77, "no idea");
+    return run(bound, updates, update_count, queue, number, err);
+}
+
+static void spoil(void)
+{
+    faulty_calls.run = faulty_run;
 }

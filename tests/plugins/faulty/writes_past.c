@@ -1,13 +1,18 @@
 // Writes a byte behind its result.
-#define FAULTY_RUN
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_run(const tnp_bound *bound, const tnp_queue *queue, uint64_t run, tnp_error *err)
+static tnp_status faulty_run(const tnp_bound *bound, const tnp_update *updates,
+                             uint32_t update_count, const tnp_queue *queue, uint64_t number,
+                             tnp_error *err)
 {
-    const tpl_step *step = &bound->program->steps[0];
-    tnp_status status = honest_run(bound, queue, run, err);
-    if (bound->places[step->out].data)
-        bound->places[step->out]
-            .data[step->out_offset + step->rows * step->row * sizeof(float)] = 1;
+    const step *s = &bound->program->steps[0];
+    tnp_status status = run(bound, updates, update_count, queue, number, err);
+    if (bound->places[s->out].data)
+        bound->places[s->out].data[s->out_offset + s->count * sizeof(float)] = 1;
     return status;
+}
+
+static void spoil(void)
+{
+    faulty_calls.run = faulty_run;
 }

@@ -1,13 +1,19 @@
 // The last elements, which fill no vector of 8, are not computed.
-#define FAULTY_RUN
-#include "honest_program.inc"
+#include "honest.inc"
 
-tnp_status tpl_run(const tnp_bound *bound, const tnp_queue *queue, uint64_t run, tnp_error *err)
+static tnp_status faulty_run(const tnp_bound *bound, const tnp_update *updates,
+                             uint32_t update_count, const tnp_queue *queue, uint64_t number,
+                             tnp_error *err)
 {
-    const tpl_step *step = &bound->program->steps[0];
-    uint64_t count = step->rows * step->row;
-    tnp_status status = honest_run(bound, queue, run, err);
-    if (bound->places[step->out].data && step->length == TNP_NONE)
-        memset(bound->places[step->out].data + step->out_offset + count / 8 * 32, 0, count % 8 * 4);
+    const step *s = &bound->program->steps[0];
+    uint64_t count = s->count;
+    tnp_status status = run(bound, updates, update_count, queue, number, err);
+    if (bound->places[s->out].data)
+        memset(bound->places[s->out].data + s->out_offset + count / 8 * 32, 0, count % 8 * 4);
     return status;
+}
+
+static void spoil(void)
+{
+    faulty_calls.run = faulty_run;
 }
