@@ -1,7 +1,8 @@
-// growth.c: a host of a later release, whose structs are all 8 bytes longer, and a plugin of this
-// one. With zeros there everything works, and nothing is written there; with something else the
-// plugin says that it does not understand. Built with the headers of grow_header.py, called as
-// `growth PLUGIN.so`: a plugin whose first device takes silu.
+// growth.c: a host that plugins of this and of a later release are tried in. Built twice: with the
+// headers as they are, and with those of grow_header.py, where all structs are longer, both tables
+// have a further call, there is a further op, and a kind of claims that must be understood. Each
+// host meets each plugin; each is asked only what both know, and says so when it is asked for more.
+// Called as `growth PLUGIN.so`: a plugin whose first device takes silu.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <tenon/plugin.h>
@@ -19,6 +22,29 @@
 enum { COUNT = 100, BYTES = COUNT * sizeof(float) };
 
 static const char *path;
+
+// What a later release adds.
+#ifdef TNP_IS_LATER
+enum { HOST_IS_LATER = 1 };
+#define LATER_OF(struct_)     ((struct_)->later[0] | (struct_)->later[1])
+#define SET_LATER(struct_, n) ((struct_)->later[1] = (n))
+#else
+enum { HOST_IS_LATER = 0, TNP_CLAIM_LATER = 0, TNP_OP_LATER = 0 };
+#define LATER_OF(struct_)     0
+#define SET_LATER(struct_, n) ((void)(n))
+#endif
+
+// The table that the plugin gets ends where readable memory does: who reads a call of a later host
+// from it dies.
+static const tnp_host *host_at_a_border(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                -1, 0);
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+    return memcpy(pages + page - sizeof host, &host, sizeof host);
+}
 
 // ------------------------------------------------------------------------------------------ a life
 
@@ -33,6 +59,7 @@ typedef enum spoiled {
     NODE,
     VALUE,
     STORAGE,
+    OP,   // a node of an op that is new
     COMPILE,
     UNIT,
     BIND,
@@ -46,6 +73,7 @@ typedef enum spoiled {
 
 typedef struct life {
     spoiled what;
+    bool is_later;   // the plugin: it knows all that this host may ask
     const tnp_plugin *table;
     tnp_instance *instance;
     tnp_device *device;
@@ -55,7 +83,8 @@ typedef struct life {
     tnp_program *program;
     tnp_bound *bound;
     uint64_t signal;
-    uint32_t taken, refused, notices;
+    uint32_t taken, refused, dropped, notices;
+    uint32_t claim_flags;   // of all that were taken
     double cost_ns;
 } life;
 
@@ -66,18 +95,18 @@ typedef struct life {
     }
 
 // Sets the new field of a struct when this life is to spoil it.
-#define SPOIL(life, struct_, which) ((struct_)->later[1] = (life)->what == (which) ? 7 : 0)
+#define SPOIL(life, struct_, which) SET_LATER(struct_, (life)->what == (which) ? 7u : 0u)
 
 // Whether the life goes on after this call: it does not where the struct was spoiled.
 static bool goes_on(const life *l, tnp_status status, const tnp_error *err, const char *call,
                     spoiled first, spoiled last)
 {
-    bool is_spoiled = l->what >= first && l->what <= last;
+    bool is_spoiled = !l->is_later && l->what >= first && l->what <= last;
     if (status != (is_spoiled ? TNP_E_UNSUPPORTED : TNP_OK))
         fail_msg("%s answers %d: %s", call, status, err->text);
     if (is_spoiled)
         assert_true(err->text[0]);
-    assert_int_equal(err->later[0] | err->later[1], 0);
+    assert_int_equal(LATER_OF(err), 0);
     return !is_spoiled;
 }
 
@@ -86,12 +115,14 @@ static bool open_device(life *l)
     tnp_error err = { .size = sizeof err };
     uint32_t count = 0;
     tnp_device_info info = NEW(tnp_device_info, .flags = 0);
-    assert_int_equal(l->table->start(&host, &l->instance, &err), TNP_OK);
+    host_calls = 0;
+    assert_int_equal(l->table->start(host_at_a_border(), &l->instance, &err), TNP_OK);
+    assert_int_equal(host_calls, l->is_later && HOST_IS_LATER ? 1 : 0);
     assert_int_equal(l->table->device_count(l->instance, &count, &err), TNP_OK);
     assert_true(count > 0);
     assert_int_equal(l->table->device_info(l->instance, 0, &info, &err), TNP_OK);
     assert_int_equal(info.size, sizeof info);
-    assert_int_equal(info.later[0] | info.later[1], 0);
+    assert_int_equal(LATER_OF(&info), 0);
     tnp_open what = NEW(tnp_open, .id = info.id);
     SPOIL(l, &what, OPEN);
     return goes_on(l, l->table->open(l->instance, &what, &l->device, &err), &err, "open", OPEN,
@@ -104,9 +135,9 @@ static bool make_objects(life *l)
     tnp_memory_info memory = NEW(tnp_memory_info, .flags = 0);
     tnp_link link = NEW(tnp_link, .flags = 0);
     assert_int_equal(l->table->memory_info(l->device, 0, &memory, &err), TNP_OK);
-    assert_int_equal(memory.later[0] | memory.later[1], 0);
+    assert_int_equal(LATER_OF(&memory), 0);
     assert_int_equal(l->table->link(l->device, NULL, &link, &err), TNP_OK);
-    assert_int_equal(link.later[0] | link.later[1], 0);
+    assert_int_equal(LATER_OF(&link), 0);
 
     tnp_alloc alloc = NEW(tnp_alloc, .bytes = 4096);
     tnp_semaphore_options semaphore = NEW(tnp_semaphore_options, .value = 0);
@@ -123,16 +154,23 @@ static bool make_objects(life *l)
                    "queue_create", QUEUE, QUEUE);
 }
 
-static void take(void *context, const tnp_claim *claim)
+// As a host of each release does: what it cannot understand it drops.
+static void take(void *context, const tnp_claim *given)
 {
     life *l = context;
+    tnp_claim claim;
+    if (!TNP_TAKE(&claim, given) || TNP_ALIEN(claim.flags, TNP_CLAIM_LATER)) {
+        l->dropped++;
+        return;
+    }
     l->taken++;
-    l->cost_ns = claim->cost_ns;
+    l->claim_flags |= claim.flags;
+    l->cost_ns = claim.cost_ns;
 }
 static void refuse(void *context, uint32_t node, const char *reason)
 {
     life *l = context;
-    assert_int_equal(node, 0);
+    (void)node;
     assert_true(reason[0]);
     l->refused++;
 }
@@ -151,8 +189,9 @@ static bool make_program(life *l)
             value[i].strides[d] = d ? BYTES : (int64_t)sizeof(float);
         }
     }
-    tnp_node node = NEW(tnp_node, .op = TNP_OP_SILU, .input_count = 1, .output_count = 1,
-                        .inputs = &in, .outputs = &out, .name = "activation");
+    tnp_node node = NEW(tnp_node, .op = l->what == OP ? TNP_OP_LATER : TNP_OP_SILU,
+                        .input_count = 1, .output_count = 1, .inputs = &in, .outputs = &out,
+                        .name = "activation");
     const tnp_storage *storages[] = { &storage[0], &storage[1] };
     const tnp_value *values[] = { &value[0], &value[1] };
     const tnp_node *nodes[] = { &node };
@@ -165,14 +204,17 @@ static bool make_program(life *l)
     SPOIL(l, &storage[0], STORAGE);
     if (!goes_on(l, l->table->claim(l->device, &slice, &sink, &err), &err, "claim", SLICE, SLICE))
         return false;
-    bool is_refused = l->what >= NODE && l->what <= STORAGE;   // such a node, not the call
-    assert_int_equal(l->taken, is_refused ? 0 : 1);
+    bool is_refused = !l->is_later && l->what >= NODE &&
+                      l->what <= OP;   // such a node, not the call
+    uint32_t offered = is_refused ? 0 : l->is_later ? 3 : 1;
     assert_int_equal(l->refused, is_refused ? 1 : 0);
+    assert_int_equal(l->taken + l->dropped, offered);
+    assert_int_equal(l->dropped, l->is_later && !HOST_IS_LATER ? 2 : 0);
     if (is_refused)
         return false;
 
-    tnp_claim unit = NEW(tnp_claim, .node_count = 1, .nodes = &node_index, .name = "silu",
-                         .cost_ns = l->cost_ns);
+    tnp_claim unit = NEW(tnp_claim, .flags = l->claim_flags, .node_count = 1, .nodes = &node_index,
+                         .name = "silu", .cost_ns = l->cost_ns);
     const tnp_claim *units[] = { &unit };
     tnp_compile compile = NEW(tnp_compile, .unit_count = 1, .slice = &slice, .units = units);
     tnp_binding binding[2] = { NEW(tnp_binding, .kind = TNP_BIND_STORAGE, .index = 0,
@@ -256,7 +298,8 @@ static void be_told(life *l)
         return;
     (void)goes_on(l, l->table->semaphore_notify(l->semaphore, &notice, &err), &err,
                   "semaphore_notify", NOTICE, NOTICE);
-    assert_int_equal(l->notices, l->what == NOTICE ? 0 : 1);   // the value is reached already
+    assert_int_equal(l->notices,
+                     l->what == NOTICE && !l->is_later ? 0 : 1);   // the value is reached already
 }
 
 static void end(life *l)
@@ -274,26 +317,40 @@ static void end(life *l)
     l->table->stop(l->instance);
 }
 
+// A call beyond the plugin's table does not exist.
+static void call_later(const life *l)
+{
+#ifdef TNP_IS_LATER
+    assert_int_equal(TNP_CAN(tnp_plugin, l->table, later_call) != 0, l->is_later);
+    if (l->is_later)
+        assert_int_equal(l->table->later_call(l->instance), 7);
+#else
+    assert_int_equal(l->table->size > sizeof(tnp_plugin), l->is_later);
+#endif
+}
+
 static void live(spoiled what)
 {
     life l = { .what = what, .table = load_plugin(path) };
     assert_non_null(l.table);
-    assert_true(l.table->size < sizeof(tnp_plugin));
+    l.is_later = l.table->abi > TNP_ABI(1, 0);
     if (open_device(&l) && make_objects(&l) && make_program(&l) && compute(&l))
         be_told(&l);
+    call_later(&l);
     end(&l);
 }
 
-static void an_older_plugin_works_where_the_new_fields_are_zero(void **state)
+static void it_works_where_what_is_new_is_zero(void **state)
 {
     (void)state;
     live(NOTHING);
 }
 
-static void it_refuses_each_struct_that_asks_for_more(void **state)
+// An older plugin refuses each struct, a later one does as it is told.
+static void what_is_asked_for_more_is_understood_or_refused(void **state)
 {
     (void)state;
-    for (spoiled what = OPEN; what <= SYNC; what++)
+    for (spoiled what = OPEN; what <= SYNC && HOST_IS_LATER; what++)
         live(what);
 }
 
@@ -303,8 +360,8 @@ int main(int argc, char **argv)
         return 2;
     path = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_older_plugin_works_where_the_new_fields_are_zero),
-        cmocka_unit_test(it_refuses_each_struct_that_asks_for_more),
+        cmocka_unit_test(it_works_where_what_is_new_is_zero),
+        cmocka_unit_test(what_is_asked_for_more_is_understood_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

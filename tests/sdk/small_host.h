@@ -73,6 +73,18 @@ static const void *host_extension(void *context, const char *name)
     (void)context, (void)name;
     return NULL;
 }
+// What a host of a later release has beside: it counts who calls it.
+#ifdef TNP_IS_LATER
+#define HOST_LATER .later_call = host_later_call,
+#else
+#define HOST_LATER
+#endif
+__attribute__((unused)) static uint32_t host_calls;
+__attribute__((unused)) static void host_later_call(void *context)
+{
+    (void)context;
+    host_calls++;
+}
 static const tnp_host host = { .size = sizeof host,
                                .abi = TNP_ABI_CURRENT,
                                .alloc = host_alloc,
@@ -86,7 +98,8 @@ static const tnp_host host = { .size = sizeof host,
                                .team_barrier = host_team_barrier,
                                .cache_get = host_cache_get,
                                .cache_put = host_cache_put,
-                               .extension = host_extension };
+                               .extension = host_extension,
+                               HOST_LATER };
 
 // The table of a plugin that stays loaded; NULL when it cannot be loaded.
 static const tnp_plugin *load_plugin(const char *path)
