@@ -54,6 +54,8 @@ static bool ask_info(tni_plugin *plugin, uint32_t index, tni_answer *answer,
     char who[32];
     snprintf(who, sizeof who, "device %u is left out", index);
     tnp_status status = plugin->table->device_info(plugin->instance, index, info, &said);
+    if (info->kind > TNP_KIND_SOFTWARE && plugin->table->abi > TNP_ABI_CURRENT)
+        info->kind = TNP_KIND_ACCELERATOR;   // a kind that came later
     if (status != TNP_OK) {   // it may be there all the same: whoever has it misses it
         tn_error why;
         (void)tni_fail_plugin(&why, status, who, &said);

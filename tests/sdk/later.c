@@ -15,6 +15,16 @@ static tnp_status start_later(const tnp_host *host, tnp_instance **out, tnp_erro
     return status;
 }
 
+// A kind of device that came later.
+static tnp_status device_info_later(tnp_instance *instance, uint32_t index, tnp_device_info *info,
+                                    tnp_error *err)
+{
+    tnp_status status = device_info(instance, index, info, err);
+    if (status == TNP_OK)
+        info->kind = 9;
+    return status;
+}
+
 static uint32_t later_call(tnp_instance *instance)
 {
     return instance ? 7 : 0;
@@ -98,6 +108,7 @@ __attribute__((constructor)) static void make_later(void)
 {
     later = table;
     later.start = start_later;
+    later.device_info = device_info_later;
     later.claim = claim_later;
     later.compile = compile_later;
     later.later_call = later_call;

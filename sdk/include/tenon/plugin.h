@@ -14,6 +14,9 @@
 //     out      What a caller wants filled: size is the room, the rest is zero. TNP_GIVE fills at most that. 0 = not told.
 //     tables   of functions (tnp_host, tnp_plugin, sinks, extensions): a tail that the reader does not know is ignored, and a
 //              call beyond the other side's size does not exist (TNP_CAN).
+//     numbers  Who is asked for a number that it does not know (op, dtype, kind of queue, import, binding) refuses. Of a number in
+//              an answer: an unknown status is TNP_E_INTERNAL, the kind of a device is TNP_KIND_ACCELERATOR to a host older than the
+//              plugin, flags are as below. tnp_host.abi and tnp_plugin.abi tell each side what the other was built with.
 //   Flags      Who does not know a bit ignores bits 0 to 15 and answers TNP_E_UNSUPPORTED for bits 16 to 31.
 //   Arrays     of structs that may grow are arrays of pointers. With a count of 0 an array may be NULL.
 //   Strings    are UTF-8, end in NUL (also inside a fixed array), are never NULL, may be "", live as long as their struct or
@@ -23,6 +26,8 @@
 //              devices before their instance. Everything else is lent for the duration of the call. In use is a bound,
 //              buffer, semaphore or host pointer from the submit or copy that names it until each signal of that work is
 //              raised or failed.
+//   Sizes      A count of bytes or elements is exact unless "rough" is said; alignments are powers of two, 1 at least; times are in
+//              ns, bandwidths in bytes a second, costs in ns.
 //   Errors     Every call answers a tnp_status, and that answer counts, not err->status. Not TNP_OK: nothing has happened, the
 //              outputs are untouched, and err->text is one line that says what, with which numbers, and what would help
 //              (TIMEOUT and BUSY may leave it empty). err is never NULL. An unknown status is TNP_E_INTERNAL. Nothing aborts,
@@ -105,7 +110,7 @@ enum {
     TNP_E_IO = 7,
     TNP_E_VERSION = 8,
     TNP_E_INTERNAL = 9,
-    TNP_E_BUSY = 10,         // the queue is full; nothing was taken; try again after a signal
+    TNP_E_BUSY = 10,         // the queue is full: nothing was taken, try again after a signal. Of open: another process has the device to itself
     TNP_E_DATA = 11,         // values do not fit the shapes: an index outside its table, a length above its capacity
     TNP_E_CANCELLED = 12,    // the host gave it up
 };
@@ -122,7 +127,7 @@ typedef struct tnp_span {    // one piece of work for the trace
     uint32_t size;
     uint32_t unit;           // index among the units given to compile; TNP_NONE = the whole submission
     uint64_t run;            // of its tnp_sync
-    uint64_t begin_ns, end_ns;   // on the clock of now_ns; the plugin converts
+    uint64_t begin_ns, end_ns;   // on the clock of now_ns; the plugin converts. Comes before the signals of that work
     uint64_t bytes, flops;       // moved and computed; 0 = unknown
 } tnp_span;
 
@@ -132,10 +137,10 @@ typedef struct tnp_host {    // valid until the stop of what it started returns
     uint32_t size;
     uint32_t abi;            // the newest the host speaks
     void *context;           // first argument of the calls below
-    void *(TNP_CALL *alloc)(void *context, uint64_t bytes, uint64_t alignment);   // [any] not cleared; NULL when out of memory
+    void *(TNP_CALL *alloc)(void *context, uint64_t bytes, uint64_t alignment);   // [any] not cleared; NULL when out of memory; bytes > 0
     void (TNP_CALL *free)(void *context, void *pointer);                          // [any] NULL is fine
     void (TNP_CALL *log)(void *context, int32_t level, const char *text);         // [any] 0 error 1 warning 2 info 3 debug
-    const char *(TNP_CALL *setting)(void *context, const char *key);              // [any] key without the plugin's name; NULL = not set; valid until stop
+    const char *(TNP_CALL *setting)(void *context, const char *key);              // [any] key without the plugin's name; NULL = not set; valid until stop. Ask for every key in start or open: one that nobody asked for is reported to people
     uint64_t (TNP_CALL *now_ns)(void *context);                                   // [any] CLOCK_MONOTONIC, QueryPerformanceCounter, mach_absolute_time
     void (TNP_CALL *trace)(void *context, const void *queue, const tnp_span *span);   // [any] only for bounds made with TNP_BIND_TRACE
     uint32_t (TNP_CALL *worker_count)(void *context);                             // [any] threads of the host's pool, the caller counted; at least 1
@@ -150,7 +155,7 @@ typedef struct tnp_host {    // valid until the stop of what it started returns
     // none) and copies at most `room` bytes.  [any], not from a [run] call
     uint64_t (TNP_CALL *cache_get)(void *context, const void *key, uint64_t key_bytes, void *to, uint64_t room);
     void (TNP_CALL *cache_put)(void *context, const void *key, uint64_t key_bytes, const void *data, uint64_t bytes);
-    const void *(TNP_CALL *extension)(void *context, const char *name);           // [any] NULL = unknown
+    const void *(TNP_CALL *extension)(void *context, const char *name);           // [any] NULL = unknown; 1.0 has none
     // 1.0 ends here
 } tnp_host;
 
@@ -224,7 +229,8 @@ typedef struct tnp_slice {
 enum { TNP_PACK_BAKED = 1u << 16 };   // read by compile and kept in the program: no pack(), no binding, the host may drop the source
 
 // "I want this constant in a layout of mine." Rows of one matrix (dims[2] and up fixed) are packed in groups of group_rows, the
-// last group of a matrix may hold fewer; each gives group_bytes. layout, dtype, dims and the plugin's version say all about the
+// last group of a matrix may hold fewer; each gives group_bytes, one behind the other, matrix after matrix: a binding of
+// matrices * ceil(rows / group_rows) * group_bytes. layout, dtype, dims and the plugin's version say all about the
 // packed bytes: units, programs, batch sizes and the plugin's devices share them, and a file can keep them.
 typedef struct tnp_pack {
     uint32_t size, flags;
@@ -286,10 +292,10 @@ typedef struct tnp_device_info {
     char driver[128];                         // "CUDA 13.0, driver 580.65"
     char host[64];                            // empty = this machine. pci and uuid tell one device offered by two plugins: compared
     char pci[32];                             //   only between equal hosts, never between two devices of one plugin, never for
-    uint8_t uuid[16];                         //   TNP_KIND_SOFTWARE. "0000:01:00.0" or empty; zeros = none
+    uint8_t uuid[16];                         //   TNP_KIND_SOFTWARE. "0000:01:00.0" (hex digits in lower case) or empty; zeros = none
     uint32_t kind;
     uint32_t memory_count;                    // indices below it are valid for memory_info
-    uint32_t queue_count, copy_queue_count;   // that can run at the same time; more may be made and share them
+    uint32_t queue_count, copy_queue_count;   // that can run at the same time: at least 1, and 0 for no copies beside them; more may be made and share them
     uint64_t update_bytes;                    // the most that tnp_queue_options.update_bytes may ask for, at least 256
     uint64_t memory_bytes;                    // of memory 0, told without opening; 0 = unknown
     double flops_per_s;                       // rough, F32; 0 = unknown
@@ -309,9 +315,9 @@ typedef struct tnp_memory_info {
     uint32_t pool;                            // memories with one pool number share their bytes: 1 = the host's own RAM, 0 = with none
     uint32_t numa_node;                       // 1 + its number; 0 = unknown
     uint64_t alignment_bytes;                 // of buffer starts and of addresses given to bind, a power of two
-    uint64_t import_alignment_bytes;          // of the pointer and the bytes given to buffer_import
+    uint64_t import_alignment_bytes;          // of the pointer and the bytes given to buffer_import; 0 = 1. The host may import more than it binds
     uint64_t total_bytes, free_bytes;         // free at the time of the call
-    uint64_t max_buffer_bytes, max_binding_bytes;
+    uint64_t max_buffer_bytes, max_binding_bytes;   // of one buffer_alloc; of one tnp_binding
     uint64_t bytes_per_s;                     // as this device's programs read it; 0 = unknown
     // 1.0 ends here
 } tnp_memory_info;
@@ -321,7 +327,7 @@ enum {                                        // tnp_link.flags, between two dev
     TNP_LINK_WAIT = 1u << 1,                  // a queue of `to` may wait for semaphores of `from`
     TNP_LINK_BIND = 1u << 2,                  // bind on `to` takes buffers of `from`
 };
-typedef struct tnp_link { uint32_t size, flags; uint64_t bytes_per_s, latency_ns; } tnp_link;
+typedef struct tnp_link { uint32_t size, flags; uint64_t bytes_per_s, latency_ns; } tnp_link;   // of a copy from `from` to `to`; 0 = unknown
 
 // What a call is told. One struct each, so that a later wish is a field and not a second call.
 typedef struct tnp_open { uint32_t size, flags; uint64_t id; } tnp_open;
@@ -341,7 +347,7 @@ typedef struct tnp_queue_options {            // the counts: what the queue must
     uint32_t size, flags;
     uint32_t kind;
     int32_t priority;                         // 0 normal, below 0 lower
-    uint32_t pending;                         // pieces of work waiting or running, >= 1; one more is TNP_E_BUSY
+    uint32_t pending;                         // pieces of work waiting or running, >= 1; one more is TNP_E_BUSY. A tnp_submit is one, and a queue_copy
     uint32_t points;                          // waits, and signals, of one piece of work
     uint32_t copies;                          // of one queue_copy
     uint32_t update_bytes, updates;           // of one submit
@@ -355,8 +361,11 @@ typedef struct tnp_queue_options {            // the counts: what the queue must
 // wait for a host's signal may come first. Signals name semaphores of the
 // queue's own device, so that abandoning it reaches all of them; waits also those of one whose link says TNP_LINK_WAIT. Work that names a bound
 // or a host pointer has at least one signal: it tells when they are no longer in use.
+// Started. Work counts as started once a driver has it that cannot give it back. Only waits for signals of this plugin's own queues may be
+// left to a driver: work that waits for a host's signal is kept back until that comes, so that it can be cancelled.
 // Failure. Work that fails, or waits for a value that a failed semaphore had not reached, fails its own signals with that status and text; what it writes is
-// undefined. That is as semaphore_fail does it: pending work that would signal one of them never starts. Other work goes on. A failed semaphore stays failed:
+// undefined. That is as semaphore_fail does it: pending work that would signal one of them never starts. Work that has started behind a
+// wait which fails may run, on whatever bytes there are, and fails at its end. Other work goes on. A failed semaphore stays failed:
 // the host makes a new one for what comes next.
 // Visibility. A signal, or a failure, means that the device has finished with the memory of that work, and that its writes are visible to
 // whoever saw it, the host included. What the host wrote before a submit or a semaphore_signal is visible to what follows from it.
@@ -371,7 +380,8 @@ typedef struct tnp_sync {
 
 typedef struct tnp_copy {                     // host to buffer, buffer to host, or buffer to buffer of this device or of one with TNP_LINK_COPY
     uint32_t size, flags;
-    tnp_buffer *from_buffer, *to_buffer;      // NULL = the host pointer below, touched only between the waits and the signals
+    tnp_buffer *from_buffer, *to_buffer;      // NULL = the host pointer below, touched only between the waits and the signals: ordinary pageable memory
+                                              // at any address. A driver that blocks on it gets it from a thread of the plugin's, or staged
     const void *from_host;                    // with neither from_buffer nor from_host: zeros
     void *to_host;
     uint64_t from_offset, to_offset;          // in buffers; not looked at for a host pointer
@@ -382,7 +392,7 @@ typedef struct tnp_copy {                     // host to buffer, buffer to host,
 } tnp_copy;
 
 // frozen: bytes put into a storage of the bound after the waits and before the work, copied during the call. For what changes from run
-// to run and is small: token ids, positions, lengths.
+// to run and is small: token ids, positions, lengths. Each wherever the storage is bound, any offset and length inside; data is not NULL.
 typedef struct tnp_update { uint32_t storage, bytes; uint64_t offset; const void *data; } tnp_update;
 
 enum { TNP_SUBMIT_INLINE = 1u << 0 };         // the caller would only wait: the plugin may wait and do the work inside the call
@@ -391,7 +401,7 @@ typedef struct tnp_submit {
     uint32_t update_count, reserved;
     const tnp_update *updates;
     const tnp_sync *sync;                     // never NULL
-    tnp_bound *bound;                         // NULL = only waits and signals. May be pending several times on one queue
+    tnp_bound *bound;                         // NULL = only waits and signals. May be pending several times, on one queue at a time
     const void *reserved_pointer;             // NULL
     // 1.0 ends here
 } tnp_submit;
@@ -461,7 +471,7 @@ typedef struct tnp_plugin {
     // such a thread, when it comes back, calls nothing of the host. Not for work that hangs inside host->team.        [any]
     void (TNP_CALL *abandon)(tnp_device *device);
     tnp_status (TNP_CALL *memory_info)(tnp_device *device, uint32_t memory, tnp_memory_info *info, tnp_error *err);   // [any]
-    tnp_status (TNP_CALL *link)(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err);                // [any] NULL = the host's memory. Zeros: no link
+    tnp_status (TNP_CALL *link)(tnp_device *from, tnp_device *to, tnp_link *link, tnp_error *err);                // [any] one of the two may be NULL = the host's memory. Zeros: no link
 
     tnp_status (TNP_CALL *buffer_alloc)(tnp_device *device, const tnp_alloc *what, tnp_buffer **out, tnp_error *err);     // [any]; buffer_free
     tnp_status (TNP_CALL *buffer_import)(tnp_device *device, const tnp_import *what, tnp_buffer **out, tnp_error *err);   // [any]; optional. UNSUPPORTED: copy instead
@@ -501,7 +511,7 @@ typedef struct tnp_plugin {
     tnp_status (TNP_CALL *bind)(tnp_program *program, const tnp_bind *what, tnp_bound **out, tnp_error *err);
     void (TNP_CALL *unbind)(tnp_bound *bound);                                                                    // [any] not while in use
 
-    const void *(TNP_CALL *extension)(tnp_instance *instance, const char *name);                                  // [any]; "tenon.collective/1"; NULL = unknown
+    const void *(TNP_CALL *extension)(tnp_instance *instance, const char *name);                                  // [any]; such as "tenon.collective/1"; NULL = unknown. 1.0 has none
     // 1.0 ends here
 } tnp_plugin;
 
