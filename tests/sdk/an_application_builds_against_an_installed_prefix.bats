@@ -108,6 +108,23 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     [[ $output == *"on my-npu_20"*"silu(1) = 0.731059"* ]]
 }
 
+# commands FILE: what the `sh` blocks of a document show, as a script that ends at the first failure.
+commands() {
+    printf 'set -e\n'
+    sed -n '/^```sh$/,/^```$/s/^\$ //p' "$1" | sed 's/^! \(.*\)/if \1; then exit 1; fi/'
+}
+
+@test "the walk-through and the page on packages can be typed" {
+    mkdir walk && cd walk
+    commands "$PREFIX/share/tenon/sdk/docs/walkthrough.md" >walk.sh
+    [ "$(wc -l <walk.sh)" -gt 12 ]
+    clean env "PREFIX=$PREFIX" "PATH=$PREFIX/bin:$PATH" "CC=$CC" bash walk.sh >&2
+    commands "$PREFIX/share/tenon/sdk/docs/packaging.md" >package.sh
+    cd npu/build
+    clean env "PATH=$PREFIX/bin:$PATH" bash ../../package.sh
+    grep -q '^sha256 = ' tenon.ini
+}
+
 @test "the template is one file of less than 300 lines, and what the command writes is what is installed" {
     [ "$(wc -l <"$PREFIX/share/tenon/sdk/template/template.c")" -lt 300 ]
     clean "$PREFIX/bin/tenon" plugins new template --dir same

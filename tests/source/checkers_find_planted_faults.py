@@ -69,6 +69,31 @@ class Tree(unittest.TestCase):
         self.assertEqual(said.count("\n"), 1, said)
 
 
+class Reference(Tree):
+    NAME = "reference_names_the_contract"
+    HEADER = ("#define TNP_NONE UINT32_MAX\ntypedef struct tnp_one {\n    uint32_t size, flags;\n"
+              "    uint64_t bytes, rows[2];\n    void (TNP_CALL *call)(void *, int);\n} tnp_one;\nenum { TNP_KIND = 1 };\n")
+    PAGE = ("`TNP_NONE` `TNP_KIND` `tnp_op` `F32`\n### `tnp_one`\n| field | |\n|---|---|\n"
+            "| `bytes`, `rows` | both |\n| `call` | it |\n")
+
+    def tree(self, header=HEADER, page=PAGE):
+        return {"sdk/include/tenon/plugin.h": header, "sdk/docs/reference.md": page}
+
+    def test_clean(self):
+        self.passes(self.NAME, self.tree())
+
+    def test_what_is_missing(self):
+        self.finds(self.NAME, self.tree(self.HEADER.replace("rows[2]", "rows[2], more")), "tnp_one.more is missing")
+        self.finds(self.NAME, self.tree(self.HEADER.replace("*call)", "*other)").replace("rows", "call, rows")),
+                   "tnp_one.other is missing")
+        self.finds(self.NAME, self.tree(self.HEADER + "enum { TNP_NEW = 2 };\n"), "TNP_NEW is missing")
+        self.finds(self.NAME, self.tree(self.HEADER + "struct tnp_two { int a; };\n"), "nothing about struct tnp_two")
+
+    def test_what_is_not_there(self):
+        self.finds(self.NAME, self.tree(page=self.PAGE + "| `gone` | |\n"), "tnp_one has no field gone")
+        self.finds(self.NAME, self.tree(page=self.PAGE + "`TNP_OLD`\n"), "TNP_OLD is not in the headers")
+
+
 class Includes(Tree):
     NAME = "includes_go_one_way"
 
