@@ -9,6 +9,10 @@ clean() {
         "LD_LIBRARY_PATH=$PREFIX/lib" "$@"
 }
 
+# Processes of the kit end with work in flight, and some are forks: leaks are not looked for in them.
+KIT="ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=atexit_sleep_ms=0"
+kit() { clean $KIT "$PREFIX/bin/tenon" conform "$@"; }
+
 # build FOLDER: configured with find_package, and built.
 build() {
     clean cmake -S "$1" -B "$1/build" -G "$GENERATOR" "-DCMAKE_C_COMPILER=$CC" "-DCMAKE_C_FLAGS=$CFLAGS" \
@@ -78,14 +82,12 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     [[ $output == *"the component 'gpu' of tenon is not installed here"* ]]
 }
 
-@test "a new plugin builds by find_package, passes the conformance kit, and is used by a graph" {
+@test "a new plugin builds by find_package, and is used by a graph" {
     clean "$PREFIX/bin/tenon" plugins new npu
     build npu
     run -0 clean npu/build/try_npu
     [[ $output == *"segment 0 on npu0"* ]]
     [[ $output == *"silu(1) = 0.731059"* ]]
-    run -0 clean "$PREFIX/bin/tenon" conform npu/build/npu.so
-    [[ $output == *" cases passed, 0 failed"* ]]
     run -0 clean "$PREFIX/bin/tenon" devices --plugin npu/build/npu.so
     [[ $output == *npu0* ]]
     clean "$PREFIX/bin/tenon" plugins new npu --dir npu2
@@ -101,7 +103,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     clean $CC -O3 -fno-trapping-math -shared -fPIC -pthread my-npu_2.c $(clean pkg-config --cflags --libs tenon-sdk) -o my-npu_2.so
     run -0 nm -D --defined-only --format=posix my-npu_2.so
     [ "${#lines[@]}" -eq 1 ]
-    run -0 clean "$PREFIX/bin/tenon" conform my-npu_2.so --filter file --filter claims --filter programs --filter 'ops.silu*'
+    run -0 kit my-npu_2.so --filter file --filter claims --filter programs --filter 'ops.silu*'
     [[ $output == *" cases passed, 0 failed"* ]]
     clean $CC $CFLAGS '-DTRY_PLUGIN="nowhere"' try.c $(clean pkg-config --cflags --libs tenon) -o try
     run -0 clean ./try ./my-npu_2.so
@@ -118,7 +120,8 @@ commands() {
     mkdir walk && cd walk
     commands "$PREFIX/share/tenon/sdk/docs/walkthrough.md" >walk.sh
     [ "$(wc -l <walk.sh)" -gt 12 ]
-    clean env "PREFIX=$PREFIX" "PATH=$PREFIX/bin:$PATH" "CC=$CC" bash walk.sh >&2
+    run -0 clean $KIT "PREFIX=$PREFIX" "PATH=$PREFIX/bin:$PATH" "CC=$CC" "CFLAGS=$CFLAGS" bash walk.sh
+    [[ $output == *"build/npu.so: "*" cases passed, 0 failed"*" ops.sigmoid"* ]] # the whole kit
     commands "$PREFIX/share/tenon/sdk/docs/packaging.md" >package.sh
     cd npu/build
     clean env "PATH=$PREFIX/bin:$PATH" bash ../../package.sh

@@ -65,3 +65,20 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     run -0 env -i "HOME=$BATS_FILE_TMPDIR/home" "$TENON" devices --plugin template/build/template.so
     [[ $output == *template0* ]]
 }
+
+@test "the template built by another compiler, and its helpers in C++, keep the rules" {
+    KIT="ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=atexit_sleep_ms=0"
+    if command -v clang; then
+        clean clang -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -pthread -I"$PREFIX/include" template/template.c \
+            -Wl,--version-script="$PREFIX/share/tenon/plugin.version" -o by_clang.so
+        run -0 clean $KIT "$TENON" conform by_clang.so --filter queues --filter semaphores --filter programs --filter ops.silu
+        [[ $output == *" cases passed, 0 failed"* ]]
+    fi
+    [ -n "$CXX" ] || skip "no C++ compiler"
+    for header in queue memory slice; do
+        printf '#include <tenon/helpers/%s.h>\n' $header > alone.cpp
+        for standard in c++11 c++17; do
+            clean "$CXX" "-std=$standard" -Wall -Wextra -pedantic -Werror -I"$PREFIX/include" -fsyntax-only alone.cpp
+        done
+    done
+}

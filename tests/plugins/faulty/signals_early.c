@@ -7,12 +7,13 @@
 static void *copy_later(void *argument)
 {
     usleep(20000);
-    tnh_copy(argument);
+    tnp_error unused = { .size = sizeof unused };
+    tnh_copy(argument, &unused);
     free(argument);
     return NULL;
 }
 
-static void faulty_copy_run(const tnp_copy *copy)
+static tnp_status faulty_copy_run(const tnp_copy *copy, tnp_error *err)
 {
     pthread_t thread;
     tnp_copy *later = copy->bytes > 1000000 ? malloc(sizeof *later) : NULL;
@@ -20,10 +21,10 @@ static void faulty_copy_run(const tnp_copy *copy)
         *later = *copy;
         if (pthread_create(&thread, NULL, copy_later, later) == 0) {
             pthread_detach(thread);
-            return;
+            return TNP_OK;
         }
     }
-    tnh_copy(copy);
+    return tnh_copy(copy, err);
 }
 
 static void spoil(void)

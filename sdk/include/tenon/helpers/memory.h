@@ -132,8 +132,9 @@ static inline void tnh_buffer_free(tnp_buffer *buffer)
     tnh_free(device, buffer);
 }
 
-static inline void tnh_copy(const tnp_copy *c)
+static inline tnp_status tnh_copy(const tnp_copy *c, tnp_error *err)
 {
+    (void)err;   // a driver has something to say
     const unsigned char *from = c->from_buffer ? c->from_buffer->data + c->from_offset
                                                : (const unsigned char *)c->from_host;
     unsigned char *to = c->to_buffer ? c->to_buffer->data + c->to_offset
@@ -144,6 +145,7 @@ static inline void tnh_copy(const tnp_copy *c)
         else
             memset(to + r * c->to_pitch, 0, c->bytes);
     }
+    return TNP_OK;
 }
 
 // ------------------------------------------------------------------------------------------- bound

@@ -40,7 +40,7 @@ extern "C" {
 typedef struct tnh_calls {
     // Whether these bytes of a storage have a place in what is bound: an update goes there.
     int (*bound_has)(const tnp_bound *bound, uint32_t storage, uint64_t offset, uint64_t bytes);
-    void (*copy)(const tnp_copy *copy);   // all its rows; they lie inside the buffers
+    tnp_status (*copy)(const tnp_copy *copy, tnp_error *err);   // all rows; inside the buffers
     // Puts the updates into their storages, then computes. `queue` and `run` are for
     // tnp_host.trace.
     tnp_status (*run)(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
@@ -497,8 +497,8 @@ static inline void *tnh_serve(void *argument)
             w->signals[i].semaphore->running++;
         if (why.status == TNP_OK) {
             pthread_mutex_unlock(&device->lock);
-            for (uint32_t i = 0; i < w->copy_count; i++)
-                device->calls->copy(&w->copies[i]);
+            for (uint32_t i = 0; i < w->copy_count && why.status == TNP_OK; i++)
+                why.status = device->calls->copy(&w->copies[i], &why);
             if (w->bound)
                 why.status = device->calls->run(w->bound, w->updates, w->update_count, queue,
                                                 w->run, &why);
