@@ -34,8 +34,8 @@ static float compute(float x)
     a = a > -87.0f ? a : -87.0f;         // beyond, it is x
     float shifted = a * 1.44269504f + shift, n = shifted - shift;
     float r = a - n * ln2_high - n * ln2_low;   // within ln(2) / 2 of 0: seven terms will do
-    float e = 1 + r / 5 * (1 + r / 6 * (1 + r / 7));
-    e = 1 + r * (1 + r / 2 * (1 + r / 3 * (1 + r / 4 * e)));
+    float e = 1.0f / 120 + r * (1.0f / 720 + r * (1.0f / 5040));
+    e = 1 + r * (1 + r * (1.0f / 2 + r * (1.0f / 6 + r * (1.0f / 24 + r * e))));
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits << 23) + 0x3f800000u;   // 2^n
