@@ -5,13 +5,12 @@
 // bits. For one token it is cheaper to leave bytes: the size of a weight (at most 128, unsigned)
 // times the activation with the weight's sign (at most 127 in size: q8 has no -128), in pairs at
 // most 2 * 128 * 127 = 32512. Both are exact, so the bits agree.
-#include "../kernels.h"
-#include "math_avx2.h"
+#include "level_avx2.h"
 #include "panel_avx2.h"
+#include "tiles.h"
 
 #define GROUPS (CPU_BLOCK / 2)
 #define TOKENS 4
-#define PIECE  16   // blocks
 
 static inline __attribute__((always_inline)) void
 pack(int is_packed, int64_t rows, int64_t blocks, const void *w, int64_t stride, cpu_panel_q8_0 *to)
@@ -42,20 +41,14 @@ pack(int is_packed, int64_t rows, int64_t blocks, const void *w, int64_t stride,
     }
 }
 
-void cpu_pack_q8_0_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
-{
-    if (stride == CPU_PACKED)
-        pack(1, rows, blocks, w, stride, panel);
-    else
-        pack(0, rows, blocks, w, stride, panel);
-}
-
 // Activations of a few blocks, widened.
-typedef int16_t wide_x[TOKENS][PIECE * CPU_BLOCK];
+typedef int16_t ready_x[TOKENS][PIECE * CPU_BLOCK];
 
 static inline __attribute__((always_inline)) void widen_x(int tokens, int64_t blocks, const char *x,
-                                                          int64_t x_stride, wide_x to)
+                                                          int64_t x_stride, void *ready)
 {
+    int16_t(*to)[PIECE * CPU_BLOCK] = ready;
+
     for (int t = 0; t < tokens; t++, x += x_stride)
         for (int64_t b = 0; b < blocks; b++) {
             const int8_t *q = ((const cpu_block_q8 *)(const void *)x)[b].q;
@@ -68,12 +61,17 @@ static inline __attribute__((always_inline)) void widen_x(int tokens, int64_t bl
         }
 }
 
-static inline __attribute__((always_inline)) void tile(int tokens, int64_t blocks,
-                                                       const cpu_panel_q8_0 *w, const char *x,
-                                                       int64_t x_stride, wide_x q_x, float *acc,
-                                                       int64_t acc_stride, int from_0)
+static inline __attribute__((always_inline)) void
+multiply_tile(int panels, int tokens, int64_t blocks, const char *panel, int64_t w_stride,
+              const char *x, int64_t x_stride, const void *ready, float *acc, int64_t acc_stride,
+              int from_0)
 {
+    const cpu_panel_q8_0 *w = (const void *)panel;
+    const int16_t(*q_x)[PIECE * CPU_BLOCK] = ready;
     __m256 sum[TOKENS];
+
+    (void)panels;   // one
+    (void)w_stride;
 
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
@@ -109,37 +107,14 @@ static inline __attribute__((always_inline)) void tile(int tokens, int64_t block
         _mm256_storeu_ps(acc + t * acc_stride, sum[t]);
 }
 
-// All panels with 1 or TOKENS tokens, PIECE blocks at a time.
-static inline __attribute__((always_inline)) void
-multiply_tokens(int tokens, int64_t panels, int64_t blocks, const cpu_panel_q8_0 *w, const char *x,
-                int64_t x_stride, float *acc, int64_t acc_stride, int from_0)
+static inline __attribute__((always_inline)) tiles q8_0_tiles(ready_x ready)
 {
-    wide_x q_x;
-    int64_t b = 0;
-
-    do {   // once for no blocks
-        int64_t count = blocks - b < PIECE ? blocks - b : PIECE;
-        const char *x_b = x + b * (int64_t)sizeof(cpu_block_q8);
-
-        widen_x(tokens, count, x_b, x_stride, q_x);
-        for (int64_t p = 0; p < panels; p++)
-            tile(tokens, count, w + p * blocks + b, x_b, x_stride, q_x, acc + p * CPU_PANEL_ROWS,
-                 acc_stride, from_0 && b == 0);
-        b += PIECE;
-    } while (b < blocks);
-}
-
-void cpu_matmul_q8_0_q8_avx2(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
-                             const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
-                             int from_0)
-{
-    const char *x_t = x;
-    int64_t t = 0;
-
-    for (; t + TOKENS <= tokens; t += TOKENS, x_t += TOKENS * x_stride, acc += TOKENS * acc_stride)
-        multiply_tokens(TOKENS, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
-    for (; t < tokens; t++, x_t += x_stride, acc += acc_stride)
-        multiply_tokens(1, panels, blocks, panel, x_t, x_stride, acc, acc_stride, from_0);
+    return (tiles){ .multiply = multiply_tile,
+                    .prepare = widen_x,
+                    .ready = ready,
+                    .panel_bytes = sizeof(cpu_panel_q8_0),
+                    .panels = 1,
+                    .tokens = TOKENS };
 }
 
 // 16 bytes from byte `offset` of row r on, times 16 activations: the sum in lane r.
@@ -159,34 +134,4 @@ multiply_half(const rows_of_8 *from, int64_t offset, const int8_t *q_x)
     return total;
 }
 
-static inline __attribute__((always_inline)) void multiply_one(int is_packed, int64_t rows,
-                                                               int64_t blocks, const void *w,
-                                                               int64_t stride,
-                                                               const cpu_block_q8 *x, float *acc)
-{
-    const rows_of_8 from = find_rows(is_packed, rows, w, stride);
-    __m256 sum = _mm256_setzero_ps();
-
-    for (int64_t b = 0; b < blocks; b++, x++) {
-        int64_t offset = b * CPU_Q8_0_BYTES;
-        __m256i total;
-        __m256 scale;
-
-        if (is_packed || b % 2 == 0)   // every 68 bytes of a row
-            ask_ahead(&from, offset, CPU_Q8_0_BYTES, stride);
-        total = _mm256_add_epi32(multiply_half(&from, offset + 2, x->q),
-                                 multiply_half(&from, offset + 18, x->q + 16));
-        scale = _mm256_mul_ps(load_scales(&from, offset), _mm256_set1_ps(x->d));
-        sum = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(total), sum);
-    }
-    _mm256_storeu_ps(acc, sum);
-}
-
-void cpu_matvec_q8_0_q8_avx2(int64_t rows, int64_t blocks, const void *w, int64_t stride,
-                             const void *x, float *acc)
-{
-    if (stride == CPU_PACKED)
-        multiply_one(1, rows, blocks, w, stride, x, acc);
-    else
-        multiply_one(0, rows, blocks, w, stride, x, acc);
-}
+#include "matmul_q8_0.inc"

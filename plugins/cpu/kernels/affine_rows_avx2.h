@@ -1,0 +1,48 @@
+// affine_rows_avx2.h: one block of 8 rows of a weight that is d q + m, from rows to registers and to
+// a panel, and what is added for it. For the levels avx2 and above.
+#ifndef CPU_AFFINE_ROWS_AVX2_H
+#define CPU_AFFINE_ROWS_AVX2_H
+
+#include "panel_avx2.h"
+
+#define GROUPS (CPU_BLOCK / 4)
+
+// One block of 8 rows: q[g] has in lane r elements 4 g to 4 g + 3 of row r.
+typedef struct affine {
+    __m256i q[GROUPS];
+    __m256 d, m;
+} affine;
+
+// 4-bit quants from 16 bytes at byte `offset` of row r: elements 0 to 15 in the low halves, 16 to
+// 31 in the high ones.
+static inline __attribute__((always_inline)) void load_halves(const rows_of_8 *from, int64_t offset,
+                                                              __m256i q[GROUPS])
+{
+    const __m256i low_bits = _mm256_set1_epi8(15);
+    __m256i both[4];
+
+    turn_rows(from, offset, both);
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; g++) {
+        q[g] = _mm256_and_si256(both[g], low_bits);
+        q[g + 4] = _mm256_and_si256(_mm256_srli_epi16(both[g], 4), low_bits);
+    }
+}
+
+static inline __attribute__((always_inline)) void store_panel(cpu_panel_q4_1 *to, const affine *w)
+{
+    _mm256_storeu_ps(to->d, w->d);
+    _mm256_storeu_ps(to->m, w->m);
+#pragma GCC unroll 8
+    for (int g = 0; g < GROUPS; g++)
+        _mm256_storeu_si256((__m256i *)(void *)to->q[g], w->q[g]);
+}
+
+// acc + m * sum + d * d_x * (q . q_x), rounded in this order wherever a block is multiplied.
+static inline __m256 add_block(__m256 acc, __m256i total, __m256 d, __m256 m, const cpu_block_q8 *x)
+{
+    acc = _mm256_fmadd_ps(m, _mm256_set1_ps(x->sum), acc);
+    return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), _mm256_cvtepi32_ps(total), acc);
+}
+
+#endif
