@@ -15,17 +15,31 @@ static uint64_t saved_registers(void)
     return (uint64_t)high << 32 | low;
 }
 
+// Bits of XCR0.
+enum { SSE_AND_AVX = 0x6, MASKS_AND_512 = 0xe0 };
+
 // The level avx2 takes AVX2, FMA and F16C.
 static int has_avx2(void)
 {
-    const uint64_t sse_and_avx = 6;
     uint32_t a, b, c, d, a7, b7, c7, d7;
 
     if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid_count(7, 0, &a7, &b7, &c7, &d7))
         return 0;
-    if (!(c & bit_OSXSAVE) || (saved_registers() & sse_and_avx) != sse_and_avx)
+    if (!(c & bit_OSXSAVE) || (saved_registers() & SSE_AND_AVX) != SSE_AND_AVX)
         return 0;
     return (c & bit_AVX) && (c & bit_FMA) && (c & bit_F16C) && (b7 & bit_AVX2);
+}
+
+// The level avx512vnni takes AVX-512 F, BW, DQ, VL and VNNI beside avx2.
+static int has_avx512vnni(void)
+{
+    const uint32_t b_wanted = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    uint32_t a, b, c, d;
+
+    if (!has_avx2() || (saved_registers() & MASKS_AND_512) != MASKS_AND_512 ||
+        !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    return (b & b_wanted) == b_wanted && (c & bit_AVX512VNNI);
 }
 #endif
 
@@ -33,6 +47,12 @@ static int has_scalar(void)
 {
     return 1;
 }
+
+#if defined(__x86_64__)
+#define LEVELS "scalar, avx2, avx512vnni"
+#else
+#define LEVELS "scalar"
+#endif
 
 // Lowest first.
 static const struct {
@@ -42,6 +62,7 @@ static const struct {
     { &cpu_kernels_scalar, has_scalar },
 #if defined(__x86_64__)
     { &cpu_kernels_avx2, has_avx2 },
+    { &cpu_kernels_avx512vnni, has_avx512vnni },
 #endif
 };
 
@@ -60,6 +81,6 @@ const cpu_kernels *cpu_kernels_choose(const char *wanted, const char **reason)
         if (runs)
             highest = levels[i].kernels;
     }
-    *reason = has_name ? "TENON_CPU_ISA names no level of this build (scalar, avx2)" : NULL;
+    *reason = has_name ? "TENON_CPU_ISA names no level of this build (" LEVELS ")" : NULL;
     return has_name ? NULL : highest;
 }

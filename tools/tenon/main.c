@@ -27,8 +27,8 @@ static int show_help(void)
            "or an internal error, 130 interrupted.\n\n"
            "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for "
            "plugins), TENON_CPU_ISA\n"
-           "(scalar or avx2: lowers the instruction set of the CPU plugin), XDG_CONFIG_HOME (where "
-           "tenon/tenon.ini is),\nXDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
+           "(scalar, avx2, avx512vnni or neon: lowers the instruction set of the CPU plugin), "
+           "XDG_CONFIG_HOME (where\ntenon/tenon.ini is), XDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
     return cli_end_output();
 }
 

@@ -117,11 +117,18 @@ typedef struct cpu_panel_q4_1 {
     uint8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
 } cpu_panel_q4_1;
 
-// 16 bits: two products of 8-bit numbers do not fit the 16 of a byte product.
+// Q8_0 where two products of 8-bit numbers do not fit the 16 of a byte product: widened.
 typedef struct cpu_panel_q8_0 {
     float d[CPU_PANEL_ROWS];
     int16_t q[CPU_BLOCK / 2][CPU_PANEL_ROWS][2];
 } cpu_panel_q8_0;
+
+// Q8_0 where 4 products of bytes are added to 32 bits at once. Which of the two a level's kernels
+// take is told by the size that it names (cpu_kernels.panel_q8_0_bytes).
+typedef struct cpu_panel_q8_0_bytes {
+    float d[CPU_PANEL_ROWS];
+    int8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
+} cpu_panel_q8_0_bytes;
 
 // A part of Q6_K: w = d * scale[i / 16] * q[i], q in -32 to 31. Each scale stands twice, for the
 // two products that one 32-bit sum is made of. Activations are multiplied as q_x + 128, which is

@@ -1,16 +1,26 @@
 // tables.c: one table of kernels a level, filled from kernels.def.
 #include "../kernels.h"
+#include "blocks.h"
 
 const cpu_kernels cpu_kernels_scalar = {
     .level = "scalar",
-#define KERNEL(name, type, avx2) .name = cpu_##name##_scalar,
+    .panel_q8_0_bytes = sizeof(cpu_panel_q8_0),
+#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_scalar,
 #include "../kernels.def"
 };
 
 #if defined(__x86_64__)
 const cpu_kernels cpu_kernels_avx2 = {
     .level = "avx2",
-#define KERNEL(name, type, avx2) .name = cpu_##name##_##avx2,
+    .panel_q8_0_bytes = sizeof(cpu_panel_q8_0),
+#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_##avx2,
+#include "../kernels.def"
+};
+
+const cpu_kernels cpu_kernels_avx512vnni = {
+    .level = "avx512vnni",
+    .panel_q8_0_bytes = sizeof(cpu_panel_q8_0_bytes),
+#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_##avx512vnni,
 #include "../kernels.def"
 };
 #endif

@@ -68,7 +68,7 @@ static integer_way integer_way_of(const cpu_job *job)
                               sizeof(cpu_panel_q4_1) };
     case TNP_DTYPE_Q8_0:
         return (integer_way){ k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
-                              sizeof(cpu_panel_q8_0) };
+                              k->panel_q8_0_bytes };
     case TNP_DTYPE_Q4_K:
         return (integer_way){ k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
                               sizeof(cpu_panel_q4_1) };

@@ -52,7 +52,7 @@ static way way_of(const cpu_kernels *k, int type)   // those with products come 
         MULTIPLIED(q4_1, Q4_1, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
         MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
-        MULTIPLIED(q8_0, Q8_0, q8_0, sizeof(cpu_panel_q8_0), { 0, 0 }, 0),
+        MULTIPLIED(q8_0, Q8_0, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
         MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }, 208),
@@ -239,7 +239,7 @@ static void products_are_those_of_decoded_blocks(void **state)
             for (int c = 0; c < 8; c++)
                 for (int64_t rows = 1; rows <= 8; rows++) {
                     way w = way_of(test_level(l), type), plain = way_of(test_level(0), type);
-                    product p = make_product(&w, rows, rows % 6 + 1, counts[c]);
+                    product p = make_product(&w, rows, 2 * rows - 1, counts[c]);
                     float *acc = multiply(&w, &p, 32);
 
                     for (int64_t t = 0; t < p.tokens; t++)
@@ -258,6 +258,23 @@ static void products_are_those_of_decoded_blocks(void **state)
                 }
 }
 
+// A panel of Q8_0 that a level keeps as bytes, as the words of the scalar level.
+static void *widen_panel(int64_t blocks, cpu_panel_q8_0_bytes *panel)
+{
+    cpu_panel_q8_0 *to = exact((size_t)blocks * sizeof *to);
+
+    for (int64_t b = 0; b < blocks; b++) {
+        memcpy(to[b].d, panel[b].d, sizeof to->d);
+        for (int i = 0; i < CPU_BLOCK * CPU_PANEL_ROWS; i++) {
+            int r = i % CPU_PANEL_ROWS, e = i / CPU_PANEL_ROWS;
+
+            to[b].q[e / 2][r][e % 2] = panel[b].q[e / 4][r][e % 4];
+        }
+    }
+    free(panel);
+    return to;
+}
+
 static void panels_are_those_of_the_scalar_level(void **state)
 {
     (void)state;
@@ -267,11 +284,13 @@ static void panels_are_those_of_the_scalar_level(void **state)
                 for (int64_t blocks = 0; blocks < 18; blocks++) {
                     way w = way_of(test_level(l), type), plain = way_of(test_level(0), type);
                     product p = make_product(&w, rows, 1, blocks);
-                    size_t bytes = (size_t)blocks * w.panel_bytes;
-                    void *panel[2] = { exact(bytes), exact(bytes) };
+                    size_t bytes = (size_t)blocks * plain.panel_bytes;
+                    void *panel[2] = { exact(bytes), exact((size_t)blocks * w.panel_bytes) };
 
                     plain.pack(rows, blocks, p.w, p.stride, panel[0]);
                     w.pack(rows, blocks, p.w, p.stride, panel[1]);
+                    if (w.panel_bytes != plain.panel_bytes)
+                        panel[1] = widen_panel(blocks, panel[1]);
                     if (bytes && memcmp(panel[0], panel[1], bytes) != 0)
                         fail_msg("%s, level %s: %ld blocks of %ld rows are packed otherwise",
                                  w.name, test_level(l)->level, (long)blocks, (long)rows);
@@ -285,16 +304,18 @@ static void panels_are_those_of_the_scalar_level(void **state)
 // whether there is one.
 static void one_token_gives_the_bits_of_many(void **state)
 {
+    enum { MANY = 13 };   // tiles of 8, 4 and 1
+
     (void)state;
     for (uint32_t l = 0; test_level(l); l++)
         for (int type = 0; type < MULTIPLIED_TYPES; type++)
             for (int64_t rows = 1; rows <= 8; rows++)
                 for (int64_t blocks = 0; blocks < 20; blocks++) {
                     way w = way_of(test_level(l), type);
-                    product p = make_product(&w, rows, 6, blocks);
+                    product p = make_product(&w, rows, MANY, blocks);
                     float *many = multiply(&w, &p, 32), *cut = multiply(&w, &p, 8);
 
-                    assert_memory_equal(many, cut, 6 * CPU_PANEL_ROWS * sizeof(float));
+                    assert_memory_equal(many, cut, MANY * CPU_PANEL_ROWS * sizeof(float));
                     for (int64_t t = 0; t < p.tokens; t++) {
                         float *one = exact(CPU_PANEL_ROWS * sizeof *one);
                         cpu_block_q8 *x = exact((size_t)p.x_stride);
@@ -314,11 +335,37 @@ static void one_token_gives_the_bits_of_many(void **state)
                 }
 }
 
+// Sums are exact in integers, and added to in one order: where the processor has fused products, in
+// two roundings a block.
+static void vectors_of_any_width_give_the_same_bits(void **state)
+{
+    const cpu_kernels *first = NULL;
+
+    (void)state;
+    for (uint32_t l = 1; test_level(l); l++)
+        for (int type = 0; type < MULTIPLIED_TYPES; type++)
+            for (int64_t blocks = 0; blocks < 20; blocks++) {
+                way w = way_of(test_level(l), type), plain;
+                product p = make_product(&w, 8, 13, blocks);
+                float *got = multiply(&w, &p, 16), *want;
+
+                first = first ? first : test_level(l);
+                plain = way_of(first, type);
+                want = multiply(&plain, &p, 16);
+                if (memcmp(got, want, (size_t)(p.tokens * CPU_PANEL_ROWS) * sizeof *got))
+                    fail_msg("%s, level %s: %ld blocks differ from those of %s", w.name,
+                             test_level(l)->level, (long)blocks, first->level);
+                free(got);
+                free(want);
+                free_product(&p);
+            }
+}
+
 // Panels side by side, in a result with room between its rows, which stays as it was; and on top of
 // what is there.
 static void several_panels_give_the_bits_of_one(void **state)
 {
-    enum { PANELS = 3, STRIDE = PANELS * CPU_PANEL_ROWS + 3, TOKENS = 6 };
+    enum { PANELS = 3, STRIDE = PANELS * CPU_PANEL_ROWS + 3, TOKENS = 13 };
 
     (void)state;
     for (uint32_t l = 0; test_level(l); l++)
@@ -727,6 +774,7 @@ int main(void)
         cmocka_unit_test(products_are_those_of_decoded_blocks),
         cmocka_unit_test(panels_are_those_of_the_scalar_level),
         cmocka_unit_test(one_token_gives_the_bits_of_many),
+        cmocka_unit_test(vectors_of_any_width_give_the_same_bits),
         cmocka_unit_test(several_panels_give_the_bits_of_one),
         cmocka_unit_test(a_pack_has_8_rows_side_by_side),
         cmocka_unit_test(what_was_not_asked_for_is_not_packed),

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(TEST_SIMULATED_LEVEL)
+#include "simulated_level.h"
+#endif
+
 double random_between(double low, double high)
 {
     static uint64_t state = 0x9e3779b97f4a7c15u;
@@ -17,10 +21,20 @@ double random_between(double low, double high)
 
 const cpu_kernels *test_level(uint32_t i)
 {
-    static const char *const names[] = { "scalar", "avx2" };
+    static const char *const names[] = { "scalar", "avx2", "avx512vnni" };
+    const cpu_kernels *level = NULL;
     const char *reason;
 
-    return i < sizeof names / sizeof names[0] ? cpu_kernels_choose(names[i], &reason) : NULL;
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        level = cpu_kernels_choose(names[n], &reason);
+        if (level && i-- == 0)
+            return level;
+    }
+#if defined(TEST_SIMULATED_LEVEL)
+    if (i == 0)
+        return simulated_level();
+#endif
+    return NULL;
 }
 
 static int64_t block_elements(tnp_dtype dtype)

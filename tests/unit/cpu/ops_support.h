@@ -100,7 +100,7 @@ int64_t whole_blocks(tnp_dtype dtype, int64_t elements);   // rounded up
 // the like where a kernel takes d q and 8 d apart, the sizes of both together.
 double largest_weight(tnp_dtype dtype);
 
-// The levels of this machine, lowest first; NULL beyond the highest.
+// The levels of this machine, lowest first, then the one that is simulated; NULL beyond the last.
 const cpu_kernels *test_level(uint32_t i);
 
 double random_between(double low, double high);   // the same sequence in every run of a test
