@@ -1,5 +1,5 @@
 // isa.c: the choice of a level, by CPUID for what the processor has and by XGETBV for what the
-// operating system saves.
+// operating system saves; on AArch64 by what the kernel says of the processor.
 #include "isa.h"
 
 #include <string.h>
@@ -41,6 +41,20 @@ static int has_avx512vnni(void)
         return 0;
     return (b & b_wanted) == b_wanted && (c & bit_AVX512VNNI);
 }
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+static int has_neon(void)
+{
+    return 1;   // a part of AArch64
+}
+
+static int has_neondot(void)
+{
+    const unsigned long dot_product = 1ul << 20;   // HWCAP_ASIMDDP
+
+    return (getauxval(AT_HWCAP) & dot_product) != 0;
+}
 #endif
 
 static int has_scalar(void)
@@ -50,6 +64,8 @@ static int has_scalar(void)
 
 #if defined(__x86_64__)
 #define LEVELS "scalar, avx2, avx512vnni"
+#elif defined(__aarch64__)
+#define LEVELS "scalar, neon, neondot"
 #else
 #define LEVELS "scalar"
 #endif
@@ -63,6 +79,9 @@ static const struct {
 #if defined(__x86_64__)
     { &cpu_kernels_avx2, has_avx2 },
     { &cpu_kernels_avx512vnni, has_avx512vnni },
+#elif defined(__aarch64__)
+    { &cpu_kernels_neon, has_neon },
+    { &cpu_kernels_neondot, has_neondot },
 #endif
 };
 

@@ -96,21 +96,28 @@ typedef void cpu_row_sums_kernel(int64_t count, int64_t n, int64_t width, const 
 typedef struct cpu_kernels {
     const char *level;          // as in TENON_CPU_ISA
     int64_t panel_q8_0_bytes;   // of a panel of Q8_0, for one block (blocks.h)
-#define KERNEL(name, type, avx2, avx512vnni) type *name;
+#define KERNEL(name, type, ...) type *name;
 #include "kernels.def"
 } cpu_kernels;
 
 extern const cpu_kernels cpu_kernels_scalar;
 #if defined(__x86_64__)
 extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512vnni;
+#elif defined(__aarch64__)
+extern const cpu_kernels cpu_kernels_neon, cpu_kernels_neondot;
 #endif
 
 // Every kernel of every level is declared here, so that files of kernels need no header of their
 // own.
-#define KERNEL(name, type, avx2, avx512vnni) type cpu_##name##_scalar;
+#define KERNEL(name, type, ...) type cpu_##name##_scalar;
 #include "kernels.def"
 #if defined(__x86_64__)
-#define KERNEL(name, type, avx2, avx512vnni) type cpu_##name##_##avx2, cpu_##name##_##avx512vnni;
+#define KERNEL(name, type, avx2, avx512vnni, ...)                                                  \
+    type cpu_##name##_##avx2, cpu_##name##_##avx512vnni;
+#include "kernels.def"
+#elif defined(__aarch64__)
+#define KERNEL(name, type, avx2, avx512vnni, neon, neondot)                                        \
+    type cpu_##name##_##neon, cpu_##name##_##neondot;
 #include "kernels.def"
 #endif
 

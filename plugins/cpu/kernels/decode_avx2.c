@@ -2,14 +2,14 @@
 // sums are not fused.
 #include "../kernels.h"
 #include "decode_avx2.h"
-#include "math_avx2.h"
+#include "floats_avx2.h"
 
 void cpu_decode_f16_avx2(int64_t n, const void *from, float *to)
 {
     const char *at = from;
     int64_t i = 0;
 
-    for (; i + EIGHT <= n; i += EIGHT)
+    for (; i + LANES <= n; i += LANES)
         _mm256_storeu_ps(
             to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + 2 * i))));
     for (; i < n; i++)
@@ -21,7 +21,7 @@ void cpu_decode_bf16_avx2(int64_t n, const void *from, float *to)
     const char *at = from;
     int64_t i = 0;
 
-    for (; i + EIGHT <= n; i += EIGHT) {
+    for (; i + LANES <= n; i += LANES) {
         __m128i upper = _mm_loadu_si128((const __m128i *)(const void *)(at + 2 * i));
         __m256i bits = _mm256_slli_epi32(_mm256_cvtepu16_epi32(upper), 16);
 
@@ -40,7 +40,7 @@ void cpu_decode_q8_0_avx2(int64_t n, const void *from, float *to)
     for (int64_t i = 0; i < n; i += CPU_BLOCK, block += CPU_Q8_0_BYTES) {
         __m256 d = _mm256_set1_ps(_cvtsh_ss(cpu_load_u16(block)));
 
-        for (int j = 0; j < CPU_BLOCK; j += EIGHT) {
+        for (int j = 0; j < CPU_BLOCK; j += LANES) {
             __m128i q = _mm_loadl_epi64((const __m128i *)(const void *)(block + 2 + j));
             _mm256_storeu_ps(to + i + j, _mm256_mul_ps(d, eight_bytes_to_floats(q)));
         }

@@ -1,7 +1,7 @@
 // decode_k_avx2.c: blocks of 256 to F32. The same bits as decode_k_scalar.c.
 #include "../kernels.h"
 #include "decode_avx2.h"
-#include "math_avx2.h"
+#include "floats_avx2.h"
 
 static inline __m128i load_16(const uint8_t *at)
 {

@@ -1,14 +1,14 @@
 // encode_avx2.c: F32 to F16, Q8_0 and q8. The same bits as encode_scalar.c.
 #include "../kernels.h"
 #include "blocks.h"
-#include "math_avx2.h"
+#include "floats_avx2.h"
 
 void cpu_encode_f16_avx2(int64_t n, const float *from, void *to)
 {
     char *at = to;
     int64_t i = 0;
 
-    for (; i + EIGHT <= n; i += EIGHT)
+    for (; i + LANES <= n; i += LANES)
         _mm_storeu_si128((__m128i *)(void *)(at + 2 * i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
     cpu_encode_f16_scalar(n - i, from + i, at + 2 * i);
@@ -35,7 +35,7 @@ static inline uint16_t round_block(const float *x, __m256i *q, int *sum)
     uint16_t half;
 
     for (int i = 0; i < 4; i++)
-        v[i] = _mm256_loadu_ps(x + EIGHT * i);
+        v[i] = _mm256_loadu_ps(x + LANES * i);
     top = _mm256_and_si256(magnitude, _mm256_castps_si256(v[0]));
     for (int i = 1; i < 4; i++)
         top = _mm256_max_epi32(top, _mm256_and_si256(magnitude, _mm256_castps_si256(v[i])));
@@ -112,7 +112,7 @@ static inline int encode_four(const float *x, cpu_block_q8 *to)
         const float *at = x + b * CPU_BLOCK;
 
         top[b] = _mm256_and_si256(magnitude, _mm256_castps_si256(_mm256_loadu_ps(at)));
-        for (int i = EIGHT; i < CPU_BLOCK; i += EIGHT)
+        for (int i = LANES; i < CPU_BLOCK; i += LANES)
             top[b] = larger(
                 top[b], _mm256_and_si256(magnitude, _mm256_castps_si256(_mm256_loadu_ps(at + i))));
     }
@@ -133,7 +133,7 @@ static inline int encode_four(const float *x, cpu_block_q8 *to)
 
         for (int i = 0; i < 4; i++)
             whole[i] = _mm256_cvtps_epi32(
-                _mm256_mul_ps(_mm256_loadu_ps(x + b * CPU_BLOCK + EIGHT * i), factor));
+                _mm256_mul_ps(_mm256_loadu_ps(x + b * CPU_BLOCK + LANES * i), factor));
         sums[b] = _mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]),
                                    _mm256_add_epi32(whole[2], whole[3]));
         q = pack_bytes(whole);

@@ -4,7 +4,7 @@
 // r^10) are off by at most 7e-12 and 1.2e-10, far below half a last place of F32, 3e-8. pi / 2 in
 // two doubles and fused products keep r exact to 1e-15 up to the bound below.
 #include "../kernels.h"
-#include "math_avx2.h"
+#include "floats_avx2.h"
 
 #include <math.h>
 
@@ -100,7 +100,7 @@ void cpu_rope_normal_avx2(int64_t n, const float *x, const float *cos_in, const 
 void cpu_rope_neox_avx2(int64_t n, const float *x, const float *cos_in, const float *sin_in,
                         float *out)
 {
-    for (int64_t i = 0; i < n; i += EIGHT) {
+    for (int64_t i = 0; i < n; i += LANES) {
         __m256 c = load_first(cos_in + i, n - i), s = load_first(sin_in + i, n - i);
         __m256 a = load_first(x + i, n - i), b = load_first(x + i + n, n - i);
 

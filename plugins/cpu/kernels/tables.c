@@ -5,7 +5,7 @@
 const cpu_kernels cpu_kernels_scalar = {
     .level = "scalar",
     .panel_q8_0_bytes = sizeof(cpu_panel_q8_0),
-#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_scalar,
+#define KERNEL(name, type, ...) .name = cpu_##name##_scalar,
 #include "../kernels.def"
 };
 
@@ -13,14 +13,28 @@ const cpu_kernels cpu_kernels_scalar = {
 const cpu_kernels cpu_kernels_avx2 = {
     .level = "avx2",
     .panel_q8_0_bytes = sizeof(cpu_panel_q8_0),
-#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_##avx2,
+#define KERNEL(name, type, avx2, ...) .name = cpu_##name##_##avx2,
 #include "../kernels.def"
 };
 
 const cpu_kernels cpu_kernels_avx512vnni = {
     .level = "avx512vnni",
     .panel_q8_0_bytes = sizeof(cpu_panel_q8_0_bytes),
-#define KERNEL(name, type, avx2, avx512vnni) .name = cpu_##name##_##avx512vnni,
+#define KERNEL(name, type, avx2, avx512vnni, ...) .name = cpu_##name##_##avx512vnni,
+#include "../kernels.def"
+};
+#elif defined(__aarch64__)
+const cpu_kernels cpu_kernels_neon = {
+    .level = "neon",
+    .panel_q8_0_bytes = sizeof(cpu_panel_q8_0_bytes),
+#define KERNEL(name, type, avx2, avx512vnni, neon, ...) .name = cpu_##name##_##neon,
+#include "../kernels.def"
+};
+
+const cpu_kernels cpu_kernels_neondot = {
+    .level = "neondot",
+    .panel_q8_0_bytes = sizeof(cpu_panel_q8_0_bytes),
+#define KERNEL(name, type, avx2, avx512vnni, neon, neondot) .name = cpu_##name##_##neondot,
 #include "../kernels.def"
 };
 #endif

@@ -16,7 +16,7 @@ static void scalar_runs_everywhere(void **state)
 
 static void no_word_means_the_highest_level(void **state)
 {
-    static const char *const names[] = { "avx2", "avx512vnni" };
+    static const char *const names[] = { "avx2", "avx512vnni", "neon", "neondot" };
     const char *reason = "unset";
     const cpu_kernels *highest = test_level(0), *level;
 
@@ -45,7 +45,7 @@ static void an_unknown_word_is_refused_with_a_reason(void **state)
 
 static void a_level_runs_here_or_is_refused_with_a_reason(void **state)
 {
-    static const char *const words[] = { "avx2", "avx512vnni" };
+    static const char *const words[] = { "avx2", "avx512vnni", "neon", "neondot" };
 
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

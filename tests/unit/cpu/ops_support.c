@@ -21,7 +21,7 @@ double random_between(double low, double high)
 
 const cpu_kernels *test_level(uint32_t i)
 {
-    static const char *const names[] = { "scalar", "avx2", "avx512vnni" };
+    static const char *const names[] = { "scalar", "avx2", "avx512vnni", "neon", "neondot" };
     const cpu_kernels *level = NULL;
     const char *reason;
 

@@ -1,25 +1,86 @@
 // simulated_avx512.h: stands before a file of kernels of the level avx512vnni, which then is
 // compiled for a processor with AVX2 alone: SIMDe gives its instructions, and those that SIMDe 0.7
-// lacks are here, by two halves.
+// lacks are here, by two halves or lane by lane. Its scalef overflows where only 2^n does.
 #ifndef SIMULATED_AVX512_H
 #define SIMULATED_AVX512_H
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #define SIMDE_NO_INLINE   // else a file takes minutes to compile
+#include <math.h>
 #include <simde/x86/avx512.h>
+#include <stdint.h>
+#include <string.h>
 
-#define upper_half(v) _mm512_extracti64x4_epi64(v, 1)
-#define lower_half(v) _mm512_castsi512_si256(v)
+typedef union simulated_halves {
+    __m512i words;
+    __m512 floats;
+    struct {
+        __m256i half[2];
+    };
+    float lane[16];
+} simulated_halves;
 
-static inline __m512i two_halves(__m256i lower, __m256i upper)
+static inline __m512 simulated_cvtepi32_ps(__m512i v)
 {
-    return _mm512_inserti64x4(_mm512_inserti64x4(_mm512_setzero_si512(), lower, 0), upper, 1);
+    simulated_halves h = { .words = v };
+
+    for (int i = 0; i < 2; i++)
+        h.half[i] = _mm256_castps_si256(_mm256_cvtepi32_ps(h.half[i]));
+    return h.floats;
 }
 
-#define _mm512_cvtepi32_ps(v)                                                                      \
-    _mm512_castsi512_ps(two_halves(_mm256_castps_si256(_mm256_cvtepi32_ps(lower_half(v))),         \
-                                   _mm256_castps_si256(_mm256_cvtepi32_ps(upper_half(v)))))
-#define _mm512_srai_epi32(v, n)                                                                    \
-    two_halves(_mm256_srai_epi32(lower_half(v), n), _mm256_srai_epi32(upper_half(v), n))
+static inline __m512i simulated_srai_epi32(__m512i v, int n)
+{
+    simulated_halves h = { .words = v };
+
+    for (int i = 0; i < 2; i++)
+        h.half[i] = _mm256_srai_epi32(h.half[i], n);
+    return h.words;
+}
+
+static inline __m512 simulated_cvtph_ps(__m256i v)
+{
+    simulated_halves h;
+
+    h.half[0] = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(v)));
+    h.half[1] = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256(v, 1)));
+    return h.floats;
+}
+
+static inline __m512 simulated_maskz_loadu_ps(__mmask16 mask, const float *from)
+{
+    simulated_halves h = { .lane = { 0 } };
+
+    for (int i = 0; i < 16; i++)
+        if (mask >> i & 1)
+            h.lane[i] = from[i];
+    return h.floats;
+}
+
+static inline void simulated_mask_storeu_ps(float *to, __mmask16 mask, __m512 v)
+{
+    simulated_halves h = { .floats = v };
+
+    for (int i = 0; i < 16; i++)
+        if (mask >> i & 1)
+            to[i] = h.lane[i];
+}
+
+static inline __m512 simulated_scalef_ps(__m512 x, __m512 n)
+{
+    simulated_halves h = { .floats = x }, by = { .floats = n };
+
+    for (int i = 0; i < 16; i++)
+        h.lane[i] = isnan(by.lane[i]) ? NAN : ldexpf(h.lane[i], (int)by.lane[i]);
+    return h.floats;
+}
+
+#undef _mm512_scalef_ps
+#define _mm512_scalef_ps(x, n)             simulated_scalef_ps(x, n)
+#define _mm512_cvtepi32_ps(v)              simulated_cvtepi32_ps(v)
+#define _mm512_srai_epi32(v, n)            simulated_srai_epi32(v, n)
+#define _mm512_cvtph_ps(v)                 simulated_cvtph_ps(v)
+#define _mm512_maskz_loadu_ps(mask, from)  simulated_maskz_loadu_ps(mask, from)
+#define _mm512_mask_storeu_ps(to, mask, v) simulated_mask_storeu_ps(to, mask, v)
 
 #endif

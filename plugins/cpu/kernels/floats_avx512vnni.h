@@ -1,0 +1,184 @@
+// floats_avx512vnni.h: as floats_avx2.h, vectors of 16 floats.
+#ifndef CPU_FLOATS_AVX512VNNI_H
+#define CPU_FLOATS_AVX512VNNI_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "level_avx512vnni.h"
+
+#define LANES 16
+
+typedef __m512 floats;
+
+static inline __mmask16 first_lanes(int64_t n)   // 0 <= n < 16
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+static inline floats v_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+static inline __m256 lower_half(floats v)
+{
+    return _mm512_castps512_ps256(v);
+}
+
+static inline __m256 upper_half(floats v)
+{
+    return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+}
+
+// Lanes from n on are 0, and not read.
+static inline floats load_first(const float *at, int64_t n)
+{
+    return n >= LANES ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(first_lanes(n), at);
+}
+
+static inline void store_first(float *at, int64_t n, floats value)
+{
+    if (n >= LANES)
+        _mm512_storeu_ps(at, value);
+    else
+        _mm512_mask_storeu_ps(at, first_lanes(n), value);
+}
+
+// n <= 16 floats, or F16 numbers as floats, at `at`; lanes from n on are 0, and not read.
+typedef floats load_vector(const char *at, int64_t n);
+
+static inline floats load_f32(const char *at, int64_t n)
+{
+    return load_first((const float *)(const void *)at, n);
+}
+
+static inline floats load_f16(const char *at, int64_t n)
+{
+    uint16_t first[LANES] = { 0 };
+
+    if (n >= LANES)
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at));
+    memcpy(first, at, (size_t)n * sizeof *first);
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)first));
+}
+
+// The order of the sum is fixed: halves, quarters, eighths, then the pair.
+static inline __m128 quarters_of_sum(floats v)
+{
+    __m256 eight = _mm256_add_ps(lower_half(v), upper_half(v));
+
+    return _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+}
+
+static inline float sum_lanes(floats v)
+{
+    __m128 four = quarters_of_sum(v);
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+// to[r] = sum_lanes(v[r]), with the same bits.
+static inline void store_sums_of_4(float *to, const floats v[4])
+{
+    __m128 a = quarters_of_sum(v[0]), b = quarters_of_sum(v[1]), c = quarters_of_sum(v[2]),
+           d = quarters_of_sum(v[3]);
+    __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a)),
+           cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+
+    _mm_storeu_ps(to, _mm_hadd_ps(ab, cd));
+}
+
+// NaN in any lane may be lost.
+static inline float max_lanes(floats v)
+{
+    __m256 eight = _mm256_max_ps(lower_half(v), upper_half(v));
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline floats v_add(floats a, floats b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static inline floats v_sub(floats a, floats b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline floats v_mul(floats a, floats b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline floats v_div(floats a, floats b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+static inline floats v_fma(floats a, floats b, floats c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline floats v_fnma(floats a, floats b, floats c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+static inline floats v_max(floats a, floats b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+static inline floats v_min(floats a, floats b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+static inline floats v_sqrt(floats x)
+{
+    return _mm512_sqrt_ps(x);
+}
+
+static inline floats v_neg(floats x)
+{
+    return _mm512_xor_ps(x, _mm512_set1_ps(-0.0f));
+}
+
+static inline floats v_abs(floats x)
+{
+    return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x);
+}
+
+static inline floats v_with_sign(floats size, floats x)
+{
+    return _mm512_or_ps(_mm512_and_ps(_mm512_set1_ps(-0.0f), x), size);
+}
+
+static inline floats v_round(floats x)
+{
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline floats v_first(int64_t n, floats v, floats fill)
+{
+    return n >= LANES ? v : _mm512_mask_blend_ps(first_lanes(n), fill, v);
+}
+
+static inline floats v_scale(floats x, floats n)
+{
+    return _mm512_scalef_ps(x, n);
+}
+
+static inline floats v_power_of_two(floats n)
+{
+    return v_scale(v_set(1.0f), n);
+}
+
+#endif

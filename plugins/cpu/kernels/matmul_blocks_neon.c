@@ -1,0 +1,3 @@
+// matmul_blocks_neon.c: products in integers at the level neon.
+#include "dot_neon.h"
+#include "matmul_blocks_neon.inc"
