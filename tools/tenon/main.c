@@ -28,7 +28,8 @@ static int show_help(void)
            "Environment: TENON_PLUGIN_PATH (folders or files, separated by colons, searched for "
            "plugins), TENON_CPU_ISA\n"
            "(scalar, avx2, avx512vnni or neon: lowers the instruction set of the CPU plugin), "
-           "XDG_CONFIG_HOME (where\ntenon/tenon.ini is), XDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
+           "XDG_CONFIG_HOME (where\n"
+           "tenon/tenon.ini is), XDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
     return cli_end_output();
 }
 

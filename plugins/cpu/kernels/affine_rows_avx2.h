@@ -1,5 +1,5 @@
-// affine_rows_avx2.h: one block of 8 rows of a weight that is d q + m, from rows to registers and to
-// a panel, and what is added for it. For the levels avx2 and above.
+// affine_rows_avx2.h: one block of 8 rows of a weight that is d q + m, from rows to registers and
+// to a panel, and what is added for it. For the levels avx2 and above.
 #ifndef CPU_AFFINE_ROWS_AVX2_H
 #define CPU_AFFINE_ROWS_AVX2_H
 

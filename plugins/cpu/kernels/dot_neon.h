@@ -1,5 +1,5 @@
-// dot_neon.h: sums of products of bytes, 4 rows at a time, without an instruction for them. Products
-// are 16 bits wide and added in pairs to 32, so nothing overflows.
+// dot_neon.h: sums of products of bytes, 4 rows at a time, without an instruction for them.
+// Products are 16 bits wide and added in pairs to 32, so nothing overflows.
 #ifndef CPU_DOT_NEON_H
 #define CPU_DOT_NEON_H
 
