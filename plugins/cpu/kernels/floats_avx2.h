@@ -151,7 +151,7 @@ static inline floats v_with_sign(floats size, floats x)
     return _mm256_or_ps(_mm256_and_ps(_mm256_set1_ps(-0.0f), x), size);
 }
 
-// to the nearest whole number, ties to even
+// to the nearest whole number, ties to even; x is below 2^31 in size
 static inline floats v_round(floats x)
 {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

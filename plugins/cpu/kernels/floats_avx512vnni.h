@@ -163,7 +163,7 @@ static inline floats v_with_sign(floats size, floats x)
 
 static inline floats v_round(floats x)
 {
-    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(x));
 }
 
 static inline floats v_first(int64_t n, floats v, floats fill)

@@ -19,22 +19,29 @@ double random_between(double low, double high)
     return low + (high - low) * ((double)(state >> 11) * 0x1p-53);
 }
 
-const cpu_kernels *test_level(uint32_t i)
+// Asked for once: a virtual machine takes its time to tell what its processor has.
+static const cpu_kernels **find_levels(void)
 {
     static const char *const names[] = { "scalar", "avx2", "avx512vnni", "neon", "neondot" };
-    const cpu_kernels *level = NULL;
+    enum { NAMES = sizeof names / sizeof names[0] };
+    static const cpu_kernels *levels[NAMES + 2];   // room for the simulated one, and NULL
+    const cpu_kernels **next = levels;
     const char *reason;
 
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        level = cpu_kernels_choose(names[n], &reason);
-        if (level && i-- == 0)
-            return level;
-    }
+    if (levels[0])
+        return levels;
+    for (size_t n = 0; n < NAMES; n++)
+        if ((*next = cpu_kernels_choose(names[n], &reason)))
+            next++;
 #if defined(TEST_SIMULATED_LEVEL)
-    if (i == 0)
-        return simulated_level();
+    *next = simulated_level();
 #endif
-    return NULL;
+    return levels;
+}
+
+const cpu_kernels *test_level(uint32_t i)
+{
+    return find_levels()[i];
 }
 
 static int64_t block_elements(tnp_dtype dtype)

@@ -1,8 +1,8 @@
-// simulated_avx512.h: stands before a file of kernels of the level avx512vnni, which then is
+// simulated_avx512_on_avx2.h: stands before a file of kernels of the level avx512vnni, which then is
 // compiled for a processor with AVX2 alone: SIMDe gives its instructions, and those that SIMDe 0.7
 // lacks are here, by two halves or lane by lane. Its scalef overflows where only 2^n does.
-#ifndef SIMULATED_AVX512_H
-#define SIMULATED_AVX512_H
+#ifndef SIMULATED_AVX512_ON_AVX2_H
+#define SIMULATED_AVX512_ON_AVX2_H
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #define SIMDE_NO_INLINE   // else a file takes minutes to compile
@@ -27,6 +27,15 @@ static inline __m512 simulated_cvtepi32_ps(__m512i v)
     for (int i = 0; i < 2; i++)
         h.half[i] = _mm256_castps_si256(_mm256_cvtepi32_ps(h.half[i]));
     return h.floats;
+}
+
+static inline __m512i simulated_cvtps_epi32(__m512 v)
+{
+    simulated_halves h = { .floats = v };
+
+    for (int i = 0; i < 2; i++)
+        h.half[i] = _mm256_cvtps_epi32(_mm256_castsi256_ps(h.half[i]));
+    return h.words;
 }
 
 static inline __m512i simulated_srai_epi32(__m512i v, int n)
@@ -76,11 +85,18 @@ static inline __m512 simulated_scalef_ps(__m512 x, __m512 n)
 }
 
 #undef _mm512_scalef_ps
-#define _mm512_scalef_ps(x, n)             simulated_scalef_ps(x, n)
-#define _mm512_cvtepi32_ps(v)              simulated_cvtepi32_ps(v)
-#define _mm512_srai_epi32(v, n)            simulated_srai_epi32(v, n)
-#define _mm512_cvtph_ps(v)                 simulated_cvtph_ps(v)
-#define _mm512_maskz_loadu_ps(mask, from)  simulated_maskz_loadu_ps(mask, from)
+#define _mm512_scalef_ps(x, n) simulated_scalef_ps(x, n)
+#undef _mm512_cvtepi32_ps
+#define _mm512_cvtepi32_ps(v) simulated_cvtepi32_ps(v)
+#undef _mm512_cvtps_epi32
+#define _mm512_cvtps_epi32(v) simulated_cvtps_epi32(v)
+#undef _mm512_srai_epi32
+#define _mm512_srai_epi32(v, n) simulated_srai_epi32(v, n)
+#undef _mm512_cvtph_ps
+#define _mm512_cvtph_ps(v) simulated_cvtph_ps(v)
+#undef _mm512_maskz_loadu_ps
+#define _mm512_maskz_loadu_ps(mask, from) simulated_maskz_loadu_ps(mask, from)
+#undef _mm512_mask_storeu_ps
 #define _mm512_mask_storeu_ps(to, mask, v) simulated_mask_storeu_ps(to, mask, v)
 
 #endif
