@@ -1,6 +1,6 @@
-// simulated_avx512_on_avx2.h: stands before a file of kernels of the level avx512vnni, which then is
-// compiled for a processor with AVX2 alone: SIMDe gives its instructions, and those that SIMDe 0.7
-// lacks are here, by two halves or lane by lane. Its scalef overflows where only 2^n does.
+// simulated_avx512_on_avx2.h: stands before a file of kernels of the level avx512vnni, which then
+// is compiled for a processor with AVX2 alone: SIMDe gives its instructions, and those that SIMDe
+// 0.7 lacks are here, by two halves or lane by lane. Its scalef overflows where only 2^n does.
 #ifndef SIMULATED_AVX512_ON_AVX2_H
 #define SIMULATED_AVX512_ON_AVX2_H
 
