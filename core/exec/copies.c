@@ -44,7 +44,10 @@ static tn_status plan_staged(const tn_session *session, tni_compiled *compiled, 
 {
     tni_works *works = &compiled->way.works;
     tni_lane_order order;
-    tn_status status = tni_order_find(session, compiled, TNI_STAGING, scratch, &order, err);
+    const uint32_t *done;
+    tn_status status = tni_order_of_works(session, compiled, scratch, &done, err);
+    if (status == TN_OK)
+        status = tni_order_find(session, compiled, done, TNI_STAGING, scratch, &order, err);
     if (status != TN_OK)
         return status;
     uint32_t tracks = order.order.track_count, made = 0;

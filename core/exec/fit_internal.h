@@ -18,10 +18,11 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err);
 // A pin that no graph has is most likely a slip: a line in the log, once.
 tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err);
 
-// States that are not with their layers, since not all that touches them is taken there: a line in
-// the log for each device that has some; the same in words.
-void tni_fit_warn_of_states(const tn_session *session);
-void tni_fit_explain_states(const tn_session *session, const tn_sink *sink);
+// A line of what fitting came to, for the log or for people.
+typedef void tni_fit_say(const void *to, const char *line);
+// States that are not with their layers, since not all that touches them is taken there: a line for
+// each device that has some.
+void tni_fit_say_states(const tn_session *session, tni_fit_say *say, const void *to);
 
 // Without limits, then within them. err: of the first round, which knows what everything together
 // needs, unless it was another failure.

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/sink.h"
 #include "exec/fit_internal.h"
 
 // Of a state: where the layers of what touches it are to be, and what of that is not taken there.
@@ -28,7 +26,7 @@ typedef void visit(home *h, const tni_compiled *c, uint32_t node, const uint64_t
 static void narrow(home *h, const tni_compiled *c, uint32_t node, const uint64_t *takers)
 {
     (void)takers;
-    const tni_rule *rule = &c->rules[c->schedule.own_graph ? c->graph->nodes[node].origin : node];
+    const tni_rule *rule = &c->rules[tni_given_node(&c->schedule, node)];
     if (rule->why == TNI_WHY_LAYER)
         h->wished &= rule->wish;
     if (rule->demand != UINT64_MAX)
@@ -117,7 +115,7 @@ static bool tell(const tn_session *session, const home *homes, uint32_t place, c
     return true;
 }
 
-void tni_fit_warn_of_states(const tn_session *session)
+void tni_fit_say_states(const tn_session *session, tni_fit_say *say, const void *to)
 {
     tni_arena scratch;
     char text[500];
@@ -125,18 +123,6 @@ void tni_fit_warn_of_states(const tn_session *session)
     const home *homes = find_homes(session, &scratch);   // without memory nothing is told
     for (uint32_t p = 0; p < session->lane_count && homes; p++)
         if (tell(session, homes, p, text, sizeof text))
-            tni_log_line(tni_session_log(session), TN_LOG_WARNING, "%s", text);
-    tni_arena_finish(&scratch);
-}
-
-void tni_fit_explain_states(const tn_session *session, const tn_sink *sink)
-{
-    tni_arena scratch;
-    char text[500];
-    tni_arena_init(&scratch, &session->arena.allocator);
-    const home *homes = find_homes(session, &scratch);
-    for (uint32_t p = 0; p < session->lane_count && homes; p++)
-        if (tell(session, homes, p, text, sizeof text))
-            tni_say(sink, "%s\n", text);
+            say(to, text);
     tni_arena_finish(&scratch);
 }

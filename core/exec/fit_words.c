@@ -18,7 +18,7 @@ tn_status tni_fit_note_wanted(tn_session *session, tn_error *err)
         if (!c->wanted)
             return tni_fail_memory(err, "a placement", s->given->node_count * sizeof *c->wanted);
         for (uint32_t n = s->graph->node_count; n-- > 0;)
-            c->wanted[s->own_graph ? s->graph->nodes[n].origin : n] = s->places[n];
+            c->wanted[tni_given_node(s, n)] = s->places[n];
     }
     return TN_OK;
 }
@@ -29,7 +29,7 @@ void tni_fit_mark_moved(tn_session *session)
         const tni_compiled *c = session->graphs[g];
         const tni_schedule *s = &c->schedule;
         for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
-            uint32_t wanted = c->wanted[s->own_graph ? s->graph->nodes[n].origin : n];
+            uint32_t wanted = c->wanted[tni_given_node(s, n)];
             if (wanted != s->places[n] &&
                 (s->bars.why[n] == TNI_WHY_COST || s->bars.why[n] == TNI_WHY_LAYER))
                 s->bars.roomless[n] |= UINT64_C(1) << wanted;
@@ -97,12 +97,28 @@ static bool tell_room(const tn_session *session, char *out, size_t bytes)
     return is_fewer || fit->is_spread;
 }
 
-void tni_fit_tell(const tn_session *session)
+// What is elsewhere than it was asked to be, and why.
+static void say_elsewhere(const tn_session *session, tni_fit_say *say, const void *to)
 {
     char text[500];
-    if (tell_room(session, text, sizeof text))
-        tni_log_line(tni_session_log(session), TN_LOG_WARNING, "%s", text);
-    tni_fit_warn_of_states(session);
+    if (session->layers.count && session->graph_count && tell_room(session, text, sizeof text))
+        say(to, text);
+    tni_fit_say_states(session, say, to);
+}
+
+static void warn(const void *to, const char *line)
+{
+    tni_log_line(tni_session_log(to), TN_LOG_WARNING, "%s", line);
+}
+
+static void explain(const void *to, const char *line)
+{
+    tni_say(to, "%s\n", line);
+}
+
+void tni_fit_tell(const tn_session *session)
+{
+    say_elsewhere(session, warn, session);
 }
 
 void tni_fit_explain(const tn_session *session, const tn_sink *sink)
@@ -110,7 +126,6 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
     const tni_fit *fit = &session->fit;
     const tni_layers *layers = &session->layers;
     uint32_t counts[TNI_MAX_PLACES];
-    char text[500];
     uint32_t divided = session->graph_count ? tni_fit_count_layers(session, counts) : 0;
     for (uint32_t p = 0; p < session->lane_count && session->graph_count; p++)
         if (counts[p])
@@ -119,9 +134,7 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
     if (divided)
         tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are divided over devices\n",
                 divided, layers->count);
-    if (layers->count && session->graph_count && tell_room(session, text, sizeof text))
-        tni_say(sink, "%s\n", text);
-    tni_fit_explain_states(session, sink);
+    say_elsewhere(session, explain, sink);
     if (fit->is_short || fit->has_tried)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
     say_ways(fit, sink);

@@ -273,9 +273,11 @@ static tni_plan_rules rules_of(const layout *l)
                              .order = l->order.is_line ? NULL : &l->order.order };
 }
 
-static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
+static tn_status find_intervals(layout *l, const uint32_t *works_done, tni_arena *scratch,
+                                tn_error *err)
 {
-    tn_status status = tni_order_find(l->session, l->compiled, l->place, scratch, &l->order, err);
+    tn_status status = tni_order_find(l->session, l->compiled, works_done, l->place, scratch,
+                                      &l->order, err);
     if (status != TN_OK)
         return status;
     if (!take_tables(l, scratch))
@@ -287,14 +289,15 @@ static tn_status find_intervals(layout *l, tni_arena *scratch, tn_error *err)
     return TN_OK;
 }
 
-static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint32_t place,
-                              tni_arena *scratch, tn_error *err)
+static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled,
+                              const uint32_t *works_done, uint32_t place, tni_arena *scratch,
+                              tn_error *err)
 {
     layout l = { .session = session, .compiled = compiled, .place = place };
     tni_planned *planned = &compiled->way.planned[place];
     tni_plan plan;
     uint64_t begin_ns = tni_now_ns();
-    tn_status status = find_intervals(&l, scratch, err);
+    tn_status status = find_intervals(&l, works_done, scratch, err);
     if (status == TN_OK) {
         const tni_plan_rules rules = rules_of(&l);
         status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
@@ -318,11 +321,25 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled, uint3
     return TN_OK;
 }
 
+static tn_status lay_out_lanes(tn_session *session, tni_compiled *compiled,
+                               const uint32_t *works_done, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
+        tni_arena scratch;
+        tni_arena_init(&scratch, &session->arena.allocator);
+        status = lay_out_lane(session, compiled, works_done, place, &scratch, err);
+        if (status == TN_E_DEVICE_MEMORY)
+            tni_lane_blame(&session->lanes[place], status);
+        tni_arena_finish(&scratch);
+    }
+    return status;
+}
+
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
-    tni_arena_init(&scratch, &session->arena.allocator);
-    tn_status status = TN_OK;
+    const uint32_t *works_done;
     compiled->way.offsets = tni_arena_take_array(&compiled->arena, session->lane_count,
                                                  sizeof *compiled->way.offsets);
     compiled->way.scratch = tni_arena_take_array(&compiled->arena, session->lane_count,
@@ -330,13 +347,12 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     compiled->way.planned = tni_arena_take_array(&compiled->arena, session->lane_count,
                                                  sizeof *compiled->way.planned);
     if (!compiled->way.offsets || !compiled->way.scratch || !compiled->way.planned)
-        status = tni_fail_memory(err, "a memory plan",
-                                 session->lane_count * sizeof *compiled->way.planned);
-    for (uint32_t place = 0; place < session->lane_count && status == TN_OK; place++) {
-        status = lay_out_lane(session, compiled, place, &scratch, err);
-        if (status == TN_E_DEVICE_MEMORY)
-            tni_lane_blame(&session->lanes[place], status);
-    }
+        return tni_fail_memory(err, "a memory plan",
+                               session->lane_count * sizeof *compiled->way.planned);
+    tni_arena_init(&scratch, &session->arena.allocator);
+    tn_status status = tni_order_of_works(session, compiled, &scratch, &works_done, err);
+    if (status == TN_OK)
+        status = lay_out_lanes(session, compiled, works_done, err);
     tni_arena_finish(&scratch);
     return status;
 }
@@ -396,7 +412,10 @@ tn_status tni_layout_again(const tn_session *session, const tni_compiled *compil
                            tni_arena *scratch, tni_lane_intervals *out, tn_error *err)
 {
     layout l = { .session = session, .compiled = compiled, .place = place };
-    tn_status status = find_intervals(&l, scratch, err);
+    const uint32_t *works_done;
+    tn_status status = tni_order_of_works(session, compiled, scratch, &works_done, err);
+    if (status == TN_OK)
+        status = find_intervals(&l, works_done, scratch, err);
     if (status == TN_OK)
         count_in_units(&l);
     *out = (tni_lane_intervals){ .intervals = l.intervals,

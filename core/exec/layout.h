@@ -33,9 +33,14 @@ typedef struct tni_lane_order {
     uint32_t *unit_of;      // by step here: the unit at hand, for people
 } tni_lane_order;
 
-// Arrays come from `scratch`. Errors: TN_E_HOST_MEMORY.
-tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled, uint32_t place,
-                         tni_arena *scratch, tni_lane_order *out, tn_error *err);
+// [work][queue of the session]: one past the last work of the queue that has ended when a work of
+// the graph begins. From `scratch`. Errors: TN_E_HOST_MEMORY.
+tn_status tni_order_of_works(const tn_session *session, const tni_compiled *compiled,
+                             tni_arena *scratch, const uint32_t **out_done, tn_error *err);
+// What that means for one lane. Arrays come from `scratch`. Errors: TN_E_HOST_MEMORY.
+tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled,
+                         const uint32_t *works_done, uint32_t place, tni_arena *scratch,
+                         tni_lane_order *out, tn_error *err);
 
 tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err);
 // The arenas get as large as this graph needs. Errors: TN_E_DEVICE_MEMORY when they are reserved.

@@ -96,23 +96,32 @@ static void fill(const finding *f, tni_lane_order *out, uint32_t *track, uint32_
     }
 }
 
-tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled, uint32_t place,
-                         tni_arena *scratch, tni_lane_order *out, tn_error *err)
+tn_status tni_order_of_works(const tn_session *session, const tni_compiled *compiled,
+                             tni_arena *scratch, const uint32_t **out_done, tn_error *err)
+{
+    const tni_works *works = &compiled->way.works;
+    uint32_t *queues = tni_arena_take_array(scratch, works->count, sizeof *queues);
+    *out_done = NULL;
+    if (!queues)
+        return tni_fail_memory(err, "the order of works", works->count * sizeof *queues);
+    for (uint32_t w = 0; w < works->count; w++)
+        queues[w] = works->list[w].queue;
+    return tni_plan_order_done(works->count, session->lane_count * TNI_QUEUES, queues, works->waits,
+                               works->wait_count, scratch, out_done, err);
+}
+
+tn_status tni_order_find(const tn_session *session, const tni_compiled *compiled,
+                         const uint32_t *works_done, uint32_t place, tni_arena *scratch,
+                         tni_lane_order *out, tn_error *err)
 {
     const tni_works *works = &compiled->way.works;
     finding f = { .compiled = compiled,
                   .place = place,
-                  .queue_count = session->lane_count * TNI_QUEUES };
-    uint32_t *queues = tni_arena_take_array(scratch, works->count, sizeof *queues);
+                  .queue_count = session->lane_count * TNI_QUEUES,
+                  .done = works_done };
     *out = (tni_lane_order){ 0 };
-    for (uint32_t w = 0; queues && w < works->count; w++)
-        queues[w] = works->list[w].queue;
-    if (!queues || !find_tracks(&f, scratch))
-        return tni_fail_memory(err, "the order of works", works->count * sizeof *queues);
-    tn_status status = tni_plan_order_done(works->count, f.queue_count, queues, works->waits,
-                                           works->wait_count, scratch, &f.done, err);
-    if (status != TN_OK)
-        return status;
+    if (!find_tracks(&f, scratch))
+        return tni_fail_memory(err, "the order of works", works->count * sizeof *f.end_of);
     size_t cells = (size_t)f.step_count * f.track_count;
     uint32_t *track = tni_arena_take_array(scratch, f.step_count, sizeof *track);
     uint32_t *done = tni_arena_take_array(scratch, cells, sizeof *done);

@@ -9,6 +9,8 @@ typedef struct making {
     tn_session *session;
     tni_compiled *compiled;
     const tni_segment *segment;
+    const uint32_t *nodes;   // of the segment, ascending
+    uint32_t node_count;
     tni_lane *lane;
     tni_arena *scratch;
     tni_slice slice;
@@ -62,26 +64,19 @@ static bool make_unit(const making *m, const tni_claim *claim, tnp_claim *unit)
     return true;
 }
 
-// The nodes of the segment, ascending, and its units in the order they run, in indices of the
-// slice.
+// The nodes of the segment, and its units in the order they run, in indices of the slice.
 static tn_status make_slice(making *m, tn_error *err)
 {
-    const tn_graph *graph = m->compiled->graph;
-    const tni_schedule *schedule = &m->compiled->schedule;
-    uint32_t first = m->segment->first_unit, end = first + m->segment->unit_count, count = 0;
-    uint32_t *nodes = tni_arena_take_array(m->scratch, graph->node_count, sizeof *nodes);
     tnp_claim *units = tni_arena_take_array(m->scratch, m->segment->unit_count, sizeof *units);
     m->units = tni_arena_take_array(m->scratch, m->segment->unit_count, sizeof *m->units);
-    if (!nodes || !units || !m->units)
-        return tni_fail_memory(err, "a segment", graph->node_count * sizeof *nodes);
-    for (uint32_t n = 0; n < graph->node_count; n++)
-        if (schedule->steps[n] >= first && schedule->steps[n] < end)
-            nodes[count++] = n;
-    tn_status status = tni_slice_make(graph, nodes, count, m->lane->device->info.update_bytes,
-                                      m->scratch, &m->slice, err);
+    if (!units || !m->units)
+        return tni_fail_memory(err, "a segment", m->segment->unit_count * sizeof *units);
+    tn_status status = tni_slice_make(m->compiled->graph, m->nodes, m->node_count,
+                                      m->lane->device->info.update_bytes, m->scratch, &m->slice,
+                                      err);
     for (uint32_t u = 0; u < m->segment->unit_count && status == TN_OK; u++) {
         m->units[u] = &units[u];
-        if (!make_unit(m, schedule->units[first + u], &units[u]))
+        if (!make_unit(m, m->compiled->schedule.units[m->segment->first_unit + u], &units[u]))
             status = tni_fail_memory(err, "a segment", sizeof *units);
     }
     return status;
@@ -279,37 +274,86 @@ static tn_status list_inputs(making *m, tni_program *program, tn_error *err)
     return TN_OK;
 }
 
-tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
+static tn_status make_program(making *m, tni_program *program, tn_error *err)
+{
+    tn_status status = make_slice(m, err);
+    if (status == TN_OK)
+        status = gather_baked(m, err);
+    if (status == TN_OK)
+        status = compile(m, program, err);
+    if (status == TN_OK)
+        status = bind(m, program, err);
+    return status == TN_OK ? list_inputs(m, program, err) : status;
+}
+
+// The nodes of each segment, ascending, one segment behind the other. NULL: out of memory.
+static uint32_t *sort_nodes(const tni_compiled *compiled, tni_arena *scratch)
 {
     const tni_schedule *schedule = &compiled->schedule;
-    compiled->programs = tni_arena_take_array(&compiled->arena, schedule->segment_count,
-                                              sizeof *compiled->programs);
-    if (!compiled->programs)
-        return tni_fail_memory(err, "programs",
-                               schedule->segment_count * sizeof *compiled->programs);
+    uint32_t node_count = compiled->graph->node_count, first = 0;
+    uint32_t *nodes = tni_arena_take_array(scratch, node_count, sizeof *nodes);
+    uint32_t *segment_of = tni_arena_take_array(scratch, schedule->unit_count, sizeof *segment_of);
+    uint32_t *next = tni_arena_take_array(scratch, schedule->segment_count, sizeof *next);
+    if (!nodes || !segment_of || !next)
+        return NULL;
+    for (uint32_t s = 0; s < schedule->segment_count; s++) {
+        const tni_segment *segment = &schedule->segments[s];
+        next[s] = first;
+        for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
+            segment_of[u] = s;
+            first += schedule->units[u]->node_count;
+        }
+    }
+    for (uint32_t n = 0; n < node_count; n++)
+        nodes[next[segment_of[schedule->steps[n]]]++] = n;
+    return nodes;
+}
+
+static uint32_t count_nodes(const tni_schedule *schedule, const tni_segment *segment)
+{
+    uint32_t count = 0;
+    for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
+        count += schedule->units[u]->node_count;
+    return count;
+}
+
+static tn_status make_programs(tn_session *session, tni_compiled *compiled, const uint32_t *nodes,
+                               tn_error *err)
+{
+    const tni_schedule *schedule = &compiled->schedule;
     tn_status status = TN_OK;
     for (uint32_t s = 0; s < schedule->segment_count && status == TN_OK; s++) {
         tni_arena scratch;
         tni_arena_init(&scratch, &session->arena.allocator);
         const tni_segment *segment = &schedule->segments[s];
-        tni_program *program = &compiled->programs[s];
         making m = { .session = session,
                      .compiled = compiled,
                      .segment = segment,
+                     .nodes = nodes,
+                     .node_count = count_nodes(schedule, segment),
                      .lane = &session->lanes[segment->place],
                      .scratch = &scratch };
-        program->place = segment->place;
-        status = make_slice(&m, err);
-        if (status == TN_OK)
-            status = gather_baked(&m, err);
-        if (status == TN_OK)
-            status = compile(&m, program, err);
-        if (status == TN_OK)
-            status = bind(&m, program, err);
-        if (status == TN_OK)
-            status = list_inputs(&m, program, err);
+        compiled->programs[s].place = segment->place;
+        status = make_program(&m, &compiled->programs[s], err);
+        nodes += m.node_count;
         tni_arena_finish(&scratch);
     }
+    return status;
+}
+
+tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    tni_arena scratch;
+    tni_arena_init(&scratch, &session->arena.allocator);
+    const uint32_t *nodes = sort_nodes(compiled, &scratch);
+    compiled->programs = tni_arena_take_array(&compiled->arena, compiled->schedule.segment_count,
+                                              sizeof *compiled->programs);
+    tn_status status = nodes && compiled->programs
+                           ? make_programs(session, compiled, nodes, err)
+                           : tni_fail_memory(err, "programs",
+                                             compiled->schedule.segment_count *
+                                                 sizeof *compiled->programs);
+    tni_arena_finish(&scratch);
     return status == TN_OK ? tni_copies_make(session, compiled, err) : status;
 }
 

@@ -94,6 +94,7 @@ struct tn_graph {
     tni_order order;
     uint64_t *input_sums;   // by storage of an input: its bytes and those of all smaller inputs;
                             // else UINT64_MAX; made by finish
+    uint32_t *touches;      // by storage: how often the nodes read and write it; made by finish
     uint64_t fingerprint;   // of topology, ops, attributes, shapes and types; made by finish
 };
 

@@ -125,6 +125,7 @@ static void sort_before(edges *e)
 static void read_value(edges *e, uint32_t value)
 {
     uint32_t storage = e->graph->values[value].storage;
+    e->graph->touches[storage]++;
     if (e->writer[storage])
         add_before(e, e->writer[storage] - 1);
     if (!tni_grow(&e->graph->arena.allocator, &e->reader_list, &e->reader_capacity,
@@ -141,6 +142,7 @@ static void read_value(edges *e, uint32_t value)
 static void write_output(edges *e, const tni_node *node)
 {
     uint32_t storage = e->graph->values[node->output].storage;
+    e->graph->touches[storage]++;
     for (uint32_t r = e->readers[storage]; r; r = e->reader_list[r - 1].next)
         add_before(e, e->reader_list[r - 1].node);
     e->readers[storage] = 0;
@@ -152,7 +154,9 @@ static bool find_dependencies(tn_graph *graph, edges *e)
     tni_order *order = &graph->order;
     order->first = tni_arena_take_array(&graph->arena, (size_t)graph->node_count + 1,
                                         sizeof *order->first);
-    if (!order->first)
+    graph->touches = tni_arena_take_array(&graph->arena, graph->storage_count,
+                                          sizeof *graph->touches);
+    if (!order->first || !graph->touches)
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         e->node = n;

@@ -12,13 +12,12 @@ static int by_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-// The latest step before which a block of these ends may not be over.
-static uint32_t find_until(const tni_plan_order *order, const tni_tracks *tracks,
-                           const uint32_t *ends)
+// The latest step before which a block may not be over.
+static uint32_t find_until(const tni_block_rules *rules, const tni_tracks *tracks, uint32_t block)
 {
     uint32_t until = 0;
-    for (uint32_t t = 0; t < order->track_count; t++) {
-        uint32_t over = tni_plan_first_over(order, tracks, ends, t);
+    for (uint32_t t = 0; t < rules->given->order->track_count; t++) {
+        uint32_t over = tni_plan_first_over(rules, tracks, block, t);
         if (over > tracks->begin[t] && tracks->steps[over - 1] > until)
             until = tracks->steps[over - 1];
     }
@@ -27,13 +26,11 @@ static uint32_t find_until(const tni_plan_order *order, const tni_tracks *tracks
 
 static bool find_untils(tni_neighbours *n, tni_arena *arena)
 {
-    const tni_plan_order *order = n->rules->given->order;
     tni_tracks tracks;
-    if (!tni_plan_tracks_make(order, arena, &tracks))
+    if (!tni_plan_tracks_make(n->rules->given->order, arena, &tracks))
         return false;
     for (uint32_t i = 0; i < n->count; i++)
-        n->items[i].until = find_until(
-            order, &tracks, n->rules->ends + (size_t)n->items[i].block * order->track_count);
+        n->items[i].until = find_until(n->rules, &tracks, n->items[i].block);
     return true;
 }
 
@@ -90,11 +87,8 @@ static uint32_t next_leaf(const tni_neighbours *n, uint32_t from, uint64_t least
 static bool may_live_together(const tni_neighbours *n, const tni_neighbours_item *x,
                               const tni_neighbours_item *y)
 {
-    const tni_plan_order *order = n->rules->given->order;
-    const uint32_t *ends = n->rules->ends;
-    return !order ||
-           (!tni_plan_is_over(order, ends + (size_t)x->block * order->track_count, y->first) &&
-            !tni_plan_is_over(order, ends + (size_t)y->block * order->track_count, x->first));
+    return !n->rules->given->order || (!tni_plan_is_over(n->rules, x->block, y->first) &&
+                                       !tni_plan_is_over(n->rules, y->block, x->first));
 }
 
 static uint32_t find(const tni_neighbours *n, uint32_t item, uint32_t *list)

@@ -82,24 +82,27 @@ bool tni_plan_tracks_make(const tni_plan_order *order, tni_arena *arena, tni_tra
 {
     out->steps = tni_arena_take_array(arena, order->step_count, sizeof *out->steps);
     out->begin = tni_arena_take_array(arena, (size_t)order->track_count + 2, sizeof *out->begin);
-    if (!out->steps || !out->begin)
+    out->at = tni_arena_take_array(arena, order->step_count, sizeof *out->at);
+    if (!out->steps || !out->begin || !out->at)
         return false;
     for (uint32_t s = 0; s < order->step_count; s++)
         out->begin[order->track[s] + 2]++;
     for (uint32_t t = 0; t < order->track_count; t++)
         out->begin[t + 2] += out->begin[t + 1];
-    for (uint32_t s = 0; s < order->step_count; s++)
-        out->steps[out->begin[order->track[s] + 1]++] = s;
+    for (uint32_t s = 0; s < order->step_count; s++) {
+        out->at[s] = out->begin[order->track[s] + 1]++;
+        out->steps[out->at[s]] = s;
+    }
     return true;
 }
 
-uint32_t tni_plan_first_over(const tni_plan_order *order, const tni_tracks *tracks,
-                             const uint32_t *ends, uint32_t track)
+uint32_t tni_plan_first_over(const tni_block_rules *rules, const tni_tracks *tracks, uint32_t block,
+                             uint32_t track)
 {
     uint32_t low = tracks->begin[track], high = tracks->begin[track + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (tni_plan_is_over(order, ends, tracks->steps[middle]))
+        if (tni_plan_is_over(rules, block, tracks->steps[middle]))
             high = middle;
         else
             low = middle + 1;

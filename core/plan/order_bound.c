@@ -6,13 +6,20 @@
 // all (Dilworth 1950, with weights). That is the sum of all minus the most that can be handed on, a
 // largest flow:
 //
-//   source ──bytes──► block ──► first step of each track before which it is over
-//                               step ──► steps that begin after it
-//                               step ──bytes of all that begin there──► sink
+//   source ──bytes──► block ──► begin of the first step of each track before which it is over
+//                               begin of a step ──► its end ──► begin of steps that come after it
+//                               begin of a step ──bytes of all blocks from there──► sink
+//
+// An edge to what can be reached by way of others is left out. Most blocks are over when one step
+// has ended: they are edges from the source to that end, and need no node. So the network grows
+// with steps and waits, and not with their product with the tracks.
 //
 // Found by Dinic's algorithm, without recursion. It is a clique of what may not share bytes, and so
 // exact as far as pairs go; steps of a line have no larger one than their largest sum of live
 // bytes.
+#include <string.h>
+
+#include "base/integer.h"
 #include "plan/plan_internal.h"
 
 enum { MOST_WORK = 10000000 };   // edges looked at, some 30 ms
@@ -24,6 +31,7 @@ typedef struct edge {
     uint64_t room;       // or NO_END
 } edge;
 
+// Nodes are the begins of all steps, their ends, the blocks, source and sink.
 typedef struct network {
     uint32_t step_count, source, sink, node_count;
     edge *edges;   // each beside its reverse
@@ -35,12 +43,135 @@ typedef struct network {
     uint64_t work;
 } network;
 
+// Before there is room for them edges are counted.
 static void add_edge(network *n, uint32_t from, uint32_t to, uint64_t room)
 {
-    n->edges[n->edge_count] = (edge){ to, n->head[from], room };
-    n->head[from] = n->edge_count++;
-    n->edges[n->edge_count] = (edge){ from, n->head[to], 0 };
-    n->head[to] = n->edge_count++;
+    if (n->edges) {
+        n->edges[n->edge_count] = (edge){ to, n->head[from], room };
+        n->head[from] = n->edge_count;
+        n->edges[n->edge_count + 1] = (edge){ from, n->head[to], 0 };
+        n->head[to] = n->edge_count + 1;
+    }
+    n->edge_count += 2;
+}
+
+// By step: those of other tracks that it comes right after. What these, or the one before it on
+// its own track, come after is left out.
+typedef struct arrivals {
+    uint32_t *begin;   // by step, and one more: in list
+    uint32_t *list;
+} arrivals;
+
+static void come_after(const tni_plan_order *order, uint32_t step, uint32_t *known)
+{
+    const uint32_t *done = order->done + (size_t)step * order->track_count;
+    for (uint32_t t = 0; t < order->track_count; t++)
+        known[t] = tni_larger_u32(known[t], done[t]);
+    known[order->track[step]] = tni_larger_u32(known[order->track[step]], step + 1);
+}
+
+// The latest first: it may have come after the others. `known`: scratch, by track. Answers how
+// many; writes them where there is room.
+static uint32_t find_arrivals_of(const tni_plan_order *order, const tni_tracks *by_track,
+                                 uint32_t step, uint32_t *known, uint32_t *list)
+{
+    uint32_t own = order->track[step], at = by_track->at[step], count = 0;
+    const uint32_t *done = order->done + (size_t)step * order->track_count;
+    memset(known, 0, order->track_count * sizeof *known);
+    if (at > by_track->begin[own])
+        come_after(order, by_track->steps[at - 1], known);
+    while (true) {
+        uint32_t latest = 0;
+        for (uint32_t t = 0; t < order->track_count; t++)
+            if (t != own && done[t] > known[t])
+                latest = tni_larger_u32(latest, done[t]);
+        if (latest == 0)
+            return count;
+        come_after(order, latest - 1, known);
+        if (list)
+            list[count] = latest - 1;
+        count++;
+    }
+}
+
+static bool find_arrivals(const tni_plan_order *order, const tni_tracks *by_track, tni_arena *arena,
+                          arrivals *out)
+{
+    uint32_t *known = tni_arena_take_array(arena, order->track_count, sizeof *known);
+    out->begin = tni_arena_take_array(arena, (size_t)order->step_count + 1, sizeof *out->begin);
+    if (!known || !out->begin)
+        return false;
+    for (uint32_t s = 0; s < order->step_count; s++)
+        out->begin[s + 1] = out->begin[s] + find_arrivals_of(order, by_track, s, known, NULL);
+    out->list = tni_arena_take_array(arena, out->begin[order->step_count], sizeof *out->list);
+    for (uint32_t s = 0; out->list && s < order->step_count; s++)
+        (void)find_arrivals_of(order, by_track, s, known, out->list + out->begin[s]);
+    return out->list;
+}
+
+// Whether a block is over before a step since it is before one that the step begins after. `over`:
+// by track, where in its steps the first is before which the block is over.
+static bool is_implied(const tni_plan_order *order, const tni_tracks *by_track, const arrivals *a,
+                       const uint32_t *over, uint32_t step)
+{
+    for (uint32_t i = a->begin[step]; i < a->begin[step + 1]; i++)
+        if (by_track->at[a->list[i]] >= over[order->track[a->list[i]]])
+            return true;
+    return false;
+}
+
+// The step whose end a block waits for, since all else that it waits for ends before; TNP_NONE.
+static uint32_t last_step_of(const tni_block_rules *rules, uint32_t block)
+{
+    const tni_plan_order *order = rules->given->order;
+    const tni_block_end *ends = rules->ends + rules->first_end[block], *last = ends;
+    uint32_t count = rules->first_end[block + 1] - rules->first_end[block];
+    for (uint32_t i = 0; i < count; i++)
+        last = ends[i].end > last->end ? &ends[i] : last;
+    if (count == 0 || order->track[last->end - 1] != last->track)
+        return TNP_NONE;
+    const uint32_t *done = order->done + (size_t)(last->end - 1) * order->track_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (&ends[i] != last && ends[i].end > done[ends[i].track])
+            return TNP_NONE;
+    return last->end - 1;
+}
+
+static void add_block_edges(network *n, const tni_block_rules *rules, const tni_tracks *by_track,
+                            const arrivals *a, uint32_t block, uint32_t *over)
+{
+    const tni_plan_order *order = rules->given->order;
+    for (uint32_t t = 0; t < order->track_count; t++)
+        over[t] = tni_plan_first_over(rules, by_track, block, t);
+    for (uint32_t t = 0; t < order->track_count; t++)
+        if (over[t] < by_track->begin[t + 1] &&
+            !is_implied(order, by_track, a, over, by_track->steps[over[t]]))
+            add_edge(n, 2 * n->step_count + block, by_track->steps[over[t]], NO_END);
+}
+
+static void add_edges(network *n, const tni_block *blocks, uint32_t count,
+                      const tni_block_rules *rules, const tni_tracks *by_track, const arrivals *a,
+                      uint64_t *begins, uint32_t *over)
+{
+    n->edge_count = 0;
+    for (uint32_t b = 0; b < count; b++) {
+        if (blocks[b].bytes == 0)
+            continue;
+        uint32_t last = last_step_of(rules, b), block = 2 * n->step_count + b;
+        add_edge(n, n->source, last == TNP_NONE ? block : n->step_count + last, blocks[b].bytes);
+        if (last == TNP_NONE)
+            add_block_edges(n, rules, by_track, a, b, over);
+    }
+    for (uint32_t s = 0; s < n->step_count; s++) {
+        uint32_t at = by_track->at[s];
+        add_edge(n, s, n->step_count + s, NO_END);
+        if (at > by_track->begin[rules->given->order->track[s]])
+            add_edge(n, n->step_count + by_track->steps[at - 1], s, NO_END);
+        for (uint32_t i = a->begin[s]; i < a->begin[s + 1]; i++)
+            add_edge(n, n->step_count + a->list[i], s, NO_END);
+        if (begins[s])
+            add_edge(n, s, n->sink, begins[s]);
+    }
 }
 
 static bool make_network(network *n, const tni_block *blocks, uint32_t count,
@@ -48,42 +179,31 @@ static bool make_network(network *n, const tni_block *blocks, uint32_t count,
 {
     const tni_plan_order *order = rules->given->order;
     size_t steps = order->step_count, tracks = order->track_count;
-    size_t edges = 2 * (steps * (tracks + 1) + (size_t)count * (tracks + 1));
     tni_tracks by_track;
+    arrivals a;
     *n = (network){ .step_count = order->step_count };
-    if (edges >= TNP_NONE || steps + count + 2 >= TNP_NONE)
+    if (2 * (steps + count) * (tracks + 2) >= TNP_NONE)
         return true;   // no nodes: too many steps to find it
-    n->source = order->step_count + count;
+    n->source = 2 * order->step_count + count;
     n->sink = n->source + 1;
     n->node_count = n->sink + 1;
-    n->edges = tni_arena_take_array(arena, edges, sizeof *n->edges);
     n->head = tni_arena_take_indices(arena, n->node_count);
     n->distance = tni_arena_take_array(arena, n->node_count, sizeof *n->distance);
     n->at = tni_arena_take_array(arena, n->node_count, sizeof *n->at);
     n->queue = tni_arena_take_array(arena, n->node_count, sizeof *n->queue);
     uint64_t *begins = tni_arena_take_array(arena, steps, sizeof *begins);
-    if (!n->edges || !n->head || !n->distance || !n->at || !n->queue || !begins ||
-        !tni_plan_tracks_make(order, arena, &by_track))
+    uint32_t *over = tni_arena_take_array(arena, tracks, sizeof *over);
+    if (!n->head || !n->distance || !n->at || !n->queue || !begins || !over ||
+        !tni_plan_tracks_make(order, arena, &by_track) ||
+        !find_arrivals(order, &by_track, arena, &a))
         return false;
-    for (uint32_t b = 0; b < count; b++) {
-        const uint32_t *ends = rules->ends + b * tracks;
+    for (uint32_t b = 0; b < count; b++)
         begins[blocks[b].first] += blocks[b].bytes;
-        if (blocks[b].bytes == 0)
-            continue;
-        add_edge(n, n->source, order->step_count + b, blocks[b].bytes);
-        for (uint32_t t = 0; t < order->track_count; t++) {
-            uint32_t over = tni_plan_first_over(order, &by_track, ends, t);
-            if (over < by_track.begin[t + 1])
-                add_edge(n, order->step_count + b, by_track.steps[over], NO_END);
-        }
-    }
-    for (uint32_t s = 0; s < order->step_count; s++) {
-        for (uint32_t t = 0; t < order->track_count; t++)
-            if (order->done[s * tracks + t])
-                add_edge(n, order->done[s * tracks + t] - 1, s, NO_END);
-        if (begins[s])
-            add_edge(n, s, n->sink, begins[s]);
-    }
+    add_edges(n, blocks, count, rules, &by_track, &a, begins, over);
+    n->edges = tni_arena_take_array(arena, n->edge_count, sizeof *n->edges);
+    if (!n->edges)
+        return false;
+    add_edges(n, blocks, count, rules, &by_track, &a, begins, over);
     return true;
 }
 

@@ -66,7 +66,7 @@ static bool pack_free(joined *j, const tni_plan_sections *sections, const tni_bl
 static bool find_ruled_bound(const joined *j, const tni_block_rules *rules, tni_arena *arena,
                              uint64_t *bound)
 {
-    if (rules->ends && !tni_plan_order_bound(j->blocks, j->count, rules, arena, bound))
+    if (rules->first_end && !tni_plan_order_bound(j->blocks, j->count, rules, arena, bound))
         return false;
     for (uint32_t b = 0; b < j->count; b++)
         if (tni_plan_is_pinned(rules, b) && rules->pinned[b] + j->blocks[b].bytes > *bound)
@@ -80,7 +80,7 @@ static tn_status pack_ruled(joined *j, const tni_plan_sections *sections,
                             const tni_block_rules *rules, tni_arena *arena, tni_plan *plan,
                             tn_error *err)
 {
-    bool has_chunks_alone = !rules->pinned && !rules->ends;
+    bool has_chunks_alone = !rules->pinned && !rules->first_end;
     tn_status status = TN_OK;
     if (!has_chunks_alone || j->count <= MOST_IN_ORDERS)
         status = tni_plan_pack_ruled(j->blocks, j->count, rules, plan->bound_bytes, arena,
@@ -101,7 +101,7 @@ static tn_status pack_blocks(joined *j, const tni_block_rules *rules, tni_arena 
     bool has_memory = tni_plan_sections_make(j->blocks, j->count, arena, &sections);
     plan->bound_bytes = sections.bound;
     plan->peak_bytes = UINT64_MAX;
-    if (has_memory && !rules->pinned && !rules->ends && sections.bound <= chunk) {
+    if (has_memory && !rules->pinned && !rules->first_end && sections.bound <= chunk) {
         has_memory = pack_free(j, &sections, rules, 0, arena, plan);
         if (has_memory && plan->peak_bytes <= chunk)
             return TN_OK;

@@ -16,12 +16,18 @@ typedef struct tni_block {
 
 #define TNI_NOT_PINNED UINT64_MAX
 
+// Until when a block lives on a track, of an order of tracks.
+typedef struct tni_block_end {
+    uint32_t track, end;   // one past its last step there
+} tni_block_end;
+
 // What the rules say of blocks.
 typedef struct tni_block_rules {
     const tni_plan_rules *given;
     uint64_t deadline_ns;   // by tni_now_ns(); 0 = none
     uint64_t *pinned;       // by block: its offset, or TNI_NOT_PINNED; NULL = none is pinned
-    uint32_t *ends;         // [block][track], as tni_plan_order's; NULL without an order
+    tni_block_end *ends;    // one behind the other, of the tracks that each block lives on
+    uint32_t *first_end;    // by block, and one more: its first in `ends`; NULL without an order
 } tni_block_rules;
 
 static inline bool tni_plan_is_pinned(const tni_block_rules *rules, uint32_t block)
@@ -45,14 +51,13 @@ tn_status tni_plan_block_rules_make(uint32_t count, const tni_plan_rules *rules,
                                     const uint32_t *block_of, uint32_t block_count,
                                     tni_arena *arena, tni_block_rules *out, tn_error *err);
 
-// Whether the bytes of one interval or block may be given to what begins at a step: all of these
-// ends are over by then.
-static inline bool tni_plan_is_over(const tni_plan_order *order, const uint32_t *ends,
-                                    uint32_t step)
+// Under an order: whether the bytes of a block may be given to what begins at a step.
+static inline bool tni_plan_is_over(const tni_block_rules *rules, uint32_t block, uint32_t step)
 {
+    const tni_plan_order *order = rules->given->order;
     const uint32_t *done = order->done + (size_t)step * order->track_count;
-    for (uint32_t t = 0; t < order->track_count; t++)
-        if (ends[t] > done[t])
+    for (uint32_t e = rules->first_end[block]; e < rules->first_end[block + 1]; e++)
+        if (rules->ends[e].end > done[rules->ends[e].track])
             return false;
     return true;
 }
@@ -61,15 +66,16 @@ static inline bool tni_plan_is_over(const tni_plan_order *order, const uint32_t 
 typedef struct tni_tracks {
     uint32_t *steps;
     uint32_t *begin;   // by track, and one more: where its steps begin
+    uint32_t *at;      // by step: where in steps it is
 } tni_tracks;
 
 // false: out of memory.
 bool tni_plan_tracks_make(const tni_plan_order *order, tni_arena *arena, tni_tracks *out);
 
-// Where in tracks->steps the first step of the track is before which these ends are over; the end
-// of the track when there is none. Those after it come later still.
-uint32_t tni_plan_first_over(const tni_plan_order *order, const tni_tracks *tracks,
-                             const uint32_t *ends, uint32_t track);
+// Where in tracks->steps the first step of the track is before which a block is over; the end of
+// the track when there is none. Those after it come later still.
+uint32_t tni_plan_first_over(const tni_block_rules *rules, const tni_tracks *tracks, uint32_t block,
+                             uint32_t track);
 
 // Raises *bound, a smaller one, to the largest sum of bytes no two of which may be shared; leaves
 // it when that takes too many steps to find. false: out of memory.

@@ -142,24 +142,46 @@ static tn_status pin_blocks(const tni_plan_rules *rules, const uint32_t *block_o
     return TN_OK;
 }
 
+// Until when each block lives on each track: as long as an interval of it.
+static bool find_ends(uint32_t count, const tni_plan_order *order, const uint32_t *block_of,
+                      uint32_t block_count, tni_arena *arena, tni_block_rules *out)
+{
+    uint32_t tracks = order->track_count, end_count = 0;
+    size_t cells = (size_t)block_count * tracks;
+    uint32_t *latest = tni_arena_take_array(arena, cells, sizeof *latest);   // [block][track]
+    out->first_end = tni_arena_take_array(arena, (size_t)block_count + 1, sizeof *out->first_end);
+    if (!latest || !out->first_end)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *ends = latest + (size_t)block_of[i] * tracks;
+        const uint32_t *own = order->ends + (size_t)i * tracks;
+        for (uint32_t t = 0; t < tracks; t++) {
+            end_count += own[t] && !ends[t];
+            ends[t] = own[t] > ends[t] ? own[t] : ends[t];
+        }
+    }
+    out->ends = tni_arena_take_array(arena, end_count, sizeof *out->ends);
+    if (!out->ends)
+        return false;
+    end_count = 0;
+    for (size_t c = 0; c < cells; c++) {
+        if (latest[c])
+            out->ends[end_count++] = (tni_block_end){ (uint32_t)(c % tracks), latest[c] };
+        if (c % tracks == tracks - 1)
+            out->first_end[c / tracks + 1] = end_count;
+    }
+    return true;
+}
+
 tn_status tni_plan_block_rules_make(uint32_t count, const tni_plan_rules *rules,
                                     const uint32_t *block_of, uint32_t block_count,
                                     tni_arena *arena, tni_block_rules *out, tn_error *err)
 {
-    uint32_t tracks = rules->order ? rules->order->track_count : 0;
-    size_t cells = (size_t)block_count * tracks;
     *out = (tni_block_rules){ .given = rules };
     if (rules->pin_count)
         out->pinned = tni_arena_take_array(arena, block_count, sizeof *out->pinned);
-    if (rules->order)
-        out->ends = tni_arena_take_array(arena, cells, sizeof *out->ends);
-    if ((rules->pin_count && !out->pinned) || (rules->order && !out->ends))
-        return tni_fail_memory(err, "a memory plan", (uint64_t)cells * sizeof *out->ends);
-    for (uint32_t i = 0; rules->order && i < count; i++) {
-        uint32_t *ends = out->ends + (size_t)block_of[i] * tracks;
-        const uint32_t *own = rules->order->ends + (size_t)i * tracks;
-        for (uint32_t t = 0; t < tracks; t++)
-            ends[t] = own[t] > ends[t] ? own[t] : ends[t];
-    }
+    if ((rules->pin_count && !out->pinned) ||
+        (rules->order && !find_ends(count, rules->order, block_of, block_count, arena, out)))
+        return tni_fail_memory(err, "a memory plan", (uint64_t)block_count * sizeof *out->pinned);
     return out->pinned ? pin_blocks(rules, block_of, block_count, out->pinned, err) : TN_OK;
 }

@@ -326,8 +326,8 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
         return tni_fail_memory(err, "a list of nodes", (uint64_t)graph->node_count * sizeof *nodes);
     for (uint32_t n = 0; n < graph->node_count; n++)
         nodes[n] = n;
+    tni_slice slice = { 0 };
     for (uint32_t place = 0; place < device_count; place++) {
-        tni_slice slice;
         asking ask = { .graph = graph,
                        .slice = &slice,
                        .answers = out_answers,
@@ -338,7 +338,8 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                        .is_quiet = is_quiet };
         memset(after, 0, graph->node_count * sizeof *after);
         tn_status status = tni_device_open(devices[place], err);
-        if (status == TN_OK)
+        if (status == TN_OK && (place == 0 || devices[place]->info.update_bytes !=
+                                                  devices[place - 1]->info.update_bytes))
             status = tni_slice_make(graph, nodes, graph->node_count,
                                     devices[place]->info.update_bytes, scratch, &slice, err);
         if (status == TN_OK)

@@ -45,6 +45,7 @@ typedef struct cutting {
     uint32_t table_capacity[4];
     uint32_t *stay, *go;   // by node: claims; TNP_NONE: it has no such choice
     uint32_t target;       // the place to go to
+    bool is_whole;         // with the copies that no choice changes: the flow is a bound
     double flow;
 } cutting;
 
@@ -119,13 +120,40 @@ static bool add_copies_here(cutting *c, uint32_t maker, uint32_t q)
     return true;
 }
 
+static bool has_choice(const cutting *c, uint32_t n)
+{
+    return c->go[n] != TNP_NONE && c->go[n] != c->stay[n];
+}
+
+// Whether its copies hang on a choice.
+static bool has_part(const cutting *c, uint32_t maker)
+{
+    const tni_problem_index *index = c->s->index;
+    bool has = c->is_whole || has_choice(c, maker);
+    for (uint32_t e = index->first_reader[maker]; e < index->first_reader[maker + 1] && !has; e++)
+        has = has_choice(c, index->readers[e]);
+    return has;
+}
+
+static bool add_copies(cutting *c, uint32_t maker)
+{
+    const tni_problem_index *index = c->s->index;
+    uint64_t read = 0;
+    for (uint32_t e = index->first_reader[maker]; e < index->first_reader[maker + 1]; e++)
+        read |= UINT64_C(1) << place_to_stay(c, index->readers[e]);
+    if (!read)
+        return true;
+    for (read &= ~(UINT64_C(1) << c->target); read; read &= read - 1)
+        if (!add_copies_here(c, maker, (uint32_t)__builtin_ctzll(read)))
+            return false;
+    return add_copies_there(c, maker);
+}
+
 static bool add_node(cutting *c, uint32_t n)
 {
     const tni_problem *problem = c->problem;
-    const tni_problem_index *index = c->s->index;
     double stay = c->stay[n] == TNP_NONE ? INFINITY : problem->claims[c->stay[n]].cost_ns;
     double go = c->go[n] == TNP_NONE ? INFINITY : problem->claims[c->go[n]].cost_ns;
-    uint64_t read = 0;
     if (!add_arc(c, FIRST + n, SINK, stay) || !add_arc(c, SOURCE, FIRST + n, go))
         return false;
     if (problem->groups && problem->groups[n] != TNP_NONE) {
@@ -133,13 +161,7 @@ static bool add_node(cutting *c, uint32_t n)
         if (!add_arc(c, FIRST + n, group, INFINITY) || !add_arc(c, group, FIRST + n, INFINITY))
             return false;
     }
-    for (uint32_t e = index->first_reader[n]; e < index->first_reader[n + 1]; e++)
-        read |= UINT64_C(1) << place_to_stay(c, index->readers[e]);
-    read &= ~(UINT64_C(1) << c->target);
-    for (; read; read &= read - 1)
-        if (!add_copies_here(c, n, (uint32_t)__builtin_ctzll(read)))
-            return false;
-    return index->first_reader[n] == index->first_reader[n + 1] || add_copies_there(c, n);
+    return !has_part(c, n) || add_copies(c, n);
 }
 
 static bool build(cutting *c)
@@ -274,6 +296,7 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
 {
     uint32_t first = (uint32_t)__builtin_ctzll(places);
     c->target = (uint32_t)__builtin_ctzll(places & (places - 1));
+    c->is_whole = true;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
         c->stay[n] = cheapest_on(c, n, first);
         c->go[n] = cheapest_on(c, n, c->target);
@@ -289,6 +312,7 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
 
 static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
 {
+    const size_t bytes = c->problem->node_count * sizeof *chosen;
     bool has_changed = c->s->method != NULL;
     for (int sweep = 0; sweep < MOST_SWEEPS && has_changed; sweep++) {
         has_changed = false;
@@ -300,7 +324,7 @@ static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
             }
             if (!build(c))
                 return false;
-            if (cut(c, chosen))
+            if (cut(c, chosen) && memcmp(chosen, c->s->best, bytes) != 0)
                 has_changed |= tni_solving_consider(c->s, chosen, "cut");
         }
     }

@@ -46,9 +46,17 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
 
 uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
 {
-    uint64_t places = 0;
-    for (uint32_t p = 0; p < r->device_count && r->keeping->largest; p++)
-        if (tni_rules_too_large(r, node, p) != TNP_NONE)
+    uint64_t places = 0, most = 0;
+    if (!r->keeping->largest)
+        return 0;
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[node], values);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = r->graph->storages[r->graph->values[values[i]].storage].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    for (uint32_t p = 0; p < r->device_count; p++)
+        if (most > r->keeping->largest[p] && tni_rules_too_large(r, node, p) != TNP_NONE)
             places |= UINT64_C(1) << p;
     return places;
 }

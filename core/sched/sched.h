@@ -183,6 +183,12 @@ typedef struct tni_schedule {
     const char *method;        // that found it
 } tni_schedule;
 
+// The node of the given graph that a node of the scheduled one stands for, or a part of it.
+static inline uint32_t tni_given_node(const tni_schedule *schedule, uint32_t node)
+{
+    return schedule->own_graph ? schedule->own_graph->nodes[node].origin : node;
+}
+
 typedef struct tni_schedule_request {
     const tn_graph *graph;
     tn_device *const *devices;

@@ -17,7 +17,9 @@ typedef struct builder {
     uint64_t at_submit_bytes;
     tnp_value *values;
     tnp_storage *storages;
-    bool *is_written;   // by storage of the slice
+    // By storage of the slice:
+    uint32_t *touches;   // how often its nodes read and write it
+    bool *is_written, *is_output;
 } builder;
 
 static void take_storage(builder *b, uint32_t storage)
@@ -107,48 +109,50 @@ static bool make_node(const builder *b, uint32_t node, tni_arena *arena, tnp_nod
     return true;
 }
 
-static void mark_leaving(builder *b, uint32_t value)
-{
-    uint32_t index = b->made->slice_storage[b->graph->values[value].storage];
-    if (index != TNP_NONE)
-        b->storages[index].flags |= TNP_STORAGE_LEAVES;
-}
-
 // What the slice writes and somebody else needs: outputs of the graph, states, what other nodes
-// look at.
+// look at. What is only read does not leave: its bytes are as before.
 static void find_leaving(builder *b)
 {
     const tn_graph *graph = b->graph;
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        mark_leaving(b, graph->outputs[i].value);
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        const tni_node *node = &graph->nodes[n];
-        bool is_ours = b->made->slice_node[n] != TNP_NONE;
-        if (is_ours && tni_storage_source(graph, graph->values[node->output].storage) == TNI_STATE)
-            mark_leaving(b, node->output);
-        if (is_ours)
-            continue;
-        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
+    const tni_slice *made = b->made;
+    for (uint32_t n = 0; n < made->slice.node_count; n++) {
+        const tni_node *node = &graph->nodes[made->graph_node[n]];
+        uint32_t touched[TNI_MAX_READS + 1], count = tni_node_touches(graph, node, touched);
         for (uint32_t i = 0; i < count; i++)
-            mark_leaving(b, reads[i]);
-        mark_leaving(b, node->output);
+            b->touches[made->slice_storage[graph->values[touched[i]].storage]]++;
+        b->is_written[made->slice_storage[graph->values[node->output].storage]] = true;
     }
-    // What is only read does not leave: its bytes are as before.
-    for (uint32_t n = 0; n < b->made->slice.node_count; n++) {
-        const tni_value *out = &graph->values[graph->nodes[b->made->graph_node[n]].output];
-        b->is_written[b->made->slice_storage[out->storage]] = true;
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        uint32_t index = made->slice_storage[graph->values[graph->outputs[i].value].storage];
+        if (index != TNP_NONE)
+            b->is_output[index] = true;
     }
-    for (uint32_t i = 0; i < b->made->slice.storage_count; i++)
-        if (!b->is_written[i])
-            b->storages[i].flags &= ~(uint32_t)TNP_STORAGE_LEAVES;
+    for (uint32_t i = 0; i < made->slice.storage_count; i++) {
+        uint32_t storage = made->graph_storage[i];
+        if (b->is_written[i] && (b->is_output[i] || b->touches[i] < graph->touches[storage] ||
+                                 tni_storage_source(graph, storage) == TNI_STATE))
+            b->storages[i].flags |= TNP_STORAGE_LEAVES;
+    }
+}
+
+// The most values that these nodes and the extents of what they touch can be.
+static size_t most_values(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count)
+{
+    size_t count = 0;
+    for (uint32_t n = 0; n < node_count && count < graph->value_count; n++) {
+        uint32_t touched[TNI_MAX_READS + 1];
+        count += tni_node_touches(graph, &graph->nodes[nodes[n]], touched);
+    }
+    return count < graph->value_count ? count : graph->value_count;
 }
 
 tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t node_count,
                          uint64_t at_submit_bytes, tni_arena *arena, tni_slice *out, tn_error *err)
 {
+    size_t most = most_values(graph, nodes, node_count);   // and storages
     *out = (tni_slice){
-        .graph_value = tni_arena_take_indices(arena, graph->value_count),
-        .graph_storage = tni_arena_take_indices(arena, graph->storage_count),
+        .graph_value = tni_arena_take_indices(arena, most),
+        .graph_storage = tni_arena_take_indices(arena, most),
         .graph_node = tni_arena_copy(arena, nodes, node_count, sizeof *nodes),
         .slice_value = tni_arena_take_indices(arena, graph->value_count),
         .slice_storage = tni_arena_take_indices(arena, graph->storage_count),
@@ -158,18 +162,20 @@ tn_status tni_slice_make(const tn_graph *graph, const uint32_t *nodes, uint32_t 
         .graph = graph,
         .made = out,
         .at_submit_bytes = at_submit_bytes,
-        .values = tni_arena_take_array(arena, graph->value_count, sizeof *b.values),
-        .storages = tni_arena_take_array(arena, graph->storage_count, sizeof *b.storages),
-        .is_written = tni_arena_take_array(arena, graph->storage_count, sizeof *b.is_written),
+        .values = tni_arena_take_array(arena, most, sizeof *b.values),
+        .storages = tni_arena_take_array(arena, most, sizeof *b.storages),
+        .touches = tni_arena_take_array(arena, most, sizeof *b.touches),
+        .is_written = tni_arena_take_array(arena, most, sizeof *b.is_written),
+        .is_output = tni_arena_take_array(arena, most, sizeof *b.is_output),
     };
     tnp_node *slice_nodes = tni_arena_take_array(arena, node_count, sizeof *slice_nodes);
-    const tnp_value **values = tni_arena_take_array(arena, graph->value_count, sizeof *values);
-    const tnp_storage **storages = tni_arena_take_array(arena, graph->storage_count,
-                                                        sizeof *storages);
+    const tnp_value **values = tni_arena_take_array(arena, most, sizeof *values);
+    const tnp_storage **storages = tni_arena_take_array(arena, most, sizeof *storages);
     const tnp_node **node_pointers = tni_arena_take_array(arena, node_count, sizeof *node_pointers);
     bool is_made = out->graph_value && out->graph_storage && out->graph_node && out->slice_value &&
-                   out->slice_storage && out->slice_node && b.values && b.storages &&
-                   b.is_written && slice_nodes && values && storages && node_pointers;
+                   out->slice_storage && out->slice_node && b.values && b.storages && b.touches &&
+                   b.is_written && b.is_output && slice_nodes && values && storages &&
+                   node_pointers;
     if (is_made) {
         out->slice.node_count = node_count;
         for (uint32_t i = 0; i < node_count; i++)

@@ -31,8 +31,10 @@ static void find(found *f, const char *devices, const char *const *names, uint32
     f->runtime = rig_simulated(devices, NULL);
     f->session = rig_session(f->runtime, (const tn_graph *[]){ f->graph }, 1, names);
     tni_arena_init(&f->arena, &f->session->arena.allocator);
-    if (tni_order_find(f->session, f->session->graphs[0], place, &f->arena, &f->order, &err) !=
-        TN_OK)
+    const tni_compiled *compiled = f->session->graphs[0];
+    const uint32_t *done;
+    if (tni_order_of_works(f->session, compiled, &f->arena, &done, &err) != TN_OK ||
+        tni_order_find(f->session, compiled, done, place, &f->arena, &f->order, &err) != TN_OK)
         fail_msg("%s", err.text);
 }
 
