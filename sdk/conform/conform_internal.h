@@ -134,6 +134,7 @@ typedef struct kit_host {
     atomic_uint spans;
     kit_span span[KIT_SPANS];
     atomic_uint logged;          // errors and warnings
+    atomic_ullong asked;         // a bit for each of the first 64 settings
     struct kit_stored *stored;   // its cache
 } kit_host;
 
