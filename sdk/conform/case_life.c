@@ -298,6 +298,8 @@ static void devices_say_what_they_are(const kit_case *c)
     if (i->memory_count == 0 || i->update_bytes < 256)
         kit_fail("at least one memory and updates of 256 bytes", "%u and %llu", i->memory_count,
                  (unsigned long long)i->update_bytes);
+    if (i->memory_count > KIT_MEMORIES)
+        kit_fail(kit_text("at most %d memories", KIT_MEMORIES), "%u", i->memory_count);
     for (uint32_t d = 0; d < count; d++) {
         tnp_device_info other = { .size = sizeof other };
         KIT_OK_OF(r.t->device_info(r.instance, d, &other, &r.err), &r.err, "device_info");

@@ -122,6 +122,7 @@ typedef struct kit_span {
 } kit_span;
 
 enum { KIT_SPANS = 64, KIT_WORKERS = 3 };
+enum { KIT_DEVICES = 256, KIT_MEMORIES = 64 };   // the most that plugin.h permits
 
 typedef struct kit_host {
     tnp_host table;
