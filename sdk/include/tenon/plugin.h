@@ -380,10 +380,9 @@ typedef struct tnp_sync {
     // 1.0 ends here
 } tnp_sync;
 
-typedef struct tnp_copy {                     // host to buffer, buffer to host, or buffer to buffer of this device or of one with TNP_LINK_COPY;
-                                              // never host to host
+typedef struct tnp_copy {                     // host to buffer, buffer to host, or buffer to buffer of this device or of one with TNP_LINK_COPY
     uint32_t size, flags;
-    tnp_buffer *from_buffer, *to_buffer;      // NULL = the host pointer below, touched only between the waits and the signals: ordinary pageable memory
+    tnp_buffer *from_buffer, *to_buffer;      // one of the two may be NULL = the host pointer below, touched only between the waits and the signals: ordinary pageable memory
                                               // at any address. A driver that blocks on it gets it from a thread of the plugin's, or staged
     const void *from_host;                    // with neither from_buffer nor from_host: zeros
     void *to_host;
