@@ -96,8 +96,9 @@ tn_status tni_plugin_check_pin(tni_plugin *plugin, tn_error *why)
     if (strcasecmp(plugin->kept.sha256, pin->value) == 0)
         return TN_OK;
     plugin->is_warned_of = true;   // whoever pins it wants it
-    return tni_fail(why, TN_E_PLUGIN, "its SHA-256 is %s, %s pins %s", plugin->kept.sha256,
-                    pin->source, pin->value);
+    return tni_fail(why, TN_E_PLUGIN,
+                    "its SHA-256 is %s, %s pins %s (tenon plugins pin FILE pins the new one)",
+                    plugin->kept.sha256, pin->source, pin->value);
 }
 
 // -------------------------------------------------------------------------------------------- load

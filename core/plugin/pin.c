@@ -194,7 +194,8 @@ tn_status tn_plugin_pin(const char *path, const char *config, tn_plugin_pin_info
                                  "HOME is an absolute path, or the process is privileged",
                         config ? config : "");
     if (!tni_identity_of(path, &plugin.identity, &mode))
-        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
+        return tni_fail(err, TN_E_FILE, "%s: %s%s", path, strerror(errno),
+                        strchr(path, '/') ? "" : " (a file is pinned, not a name)");
     if (!S_ISREG(mode))
         return tni_fail(err, TN_E_FILE, "%s: not a regular file", path);
     tni_here_detect(&runtime.here);

@@ -57,8 +57,9 @@ static tn_status read_settings(tn_runtime *runtime, const tn_runtime_options *op
     return status == TN_OK ? tni_config_read_all(&runtime->config, options->config, err) : status;
 }
 
-// Refused and named by the caller: an error. Named by the environment or a configuration, or pinned
-// to another hash by it: a warning. Else only tn_runtime_plugin tells.
+// Refused and named by the caller: an error; named so and without a device: a warning. Named by the
+// environment or a configuration, or pinned to another hash by it: a warning. Else only
+// tn_runtime_plugin tells.
 static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
 {
     for (uint32_t i = 0; i < runtime->plugin_count; i++) {
@@ -66,6 +67,9 @@ static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
         bool is_quarantined = plugin->state == TN_PLUGIN_QUARANTINED;
         const char *state = is_quarantined ? "in quarantine, " : "";
         const char *remedy = is_quarantined ? " (tenon plugins retry tries it again)" : "";
+        if (plugin->is_named && plugin->state == TN_PLUGIN_LOADED && plugin->device_count == 0)
+            tni_log_line(&runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->path,
+                         plugin->why.text);
         if (plugin->state != TN_PLUGIN_REJECTED && plugin->state != TN_PLUGIN_DISABLED &&
             !is_quarantined)
             continue;

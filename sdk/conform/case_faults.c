@@ -192,6 +192,19 @@ static void all_memory_may_be_taken(const kit_case *c)
     kit_rig_close(&r);
 }
 
+// Making something anew of a program that was compiled before the loss.
+static void want_no_program(kit_rig *r, kit_program *p)
+{
+    tnp_program *program = NULL;
+    tnp_bound *bound = NULL;
+    kit_want(kit_program_compile(r, p, &program), TNP_E_DEVICE_LOST, &r->err,
+             "compile on a lost device");
+    kit_want(kit_program_bind(r, p, p->program, 0, &bound), TNP_E_DEVICE_LOST, &r->err,
+             "bind on a lost device");
+    if (program || bound)
+        kit_fail("outputs are untouched by a call that fails", "one was written");
+}
+
 // The device is given up at the k-th submit: pending work fails, what comes says so, all can be
 // given back, and a new device computes.
 static void a_device_is_lost_at_submit(int k, tnp_op op)
@@ -216,9 +229,14 @@ static void a_device_is_lost_at_submit(int k, tnp_op op)
     }
     if (k >= SUBMITS)
         r.t->abandon(r.device);
+    // The first may run, or have run: what it names is in use until its signal tells.
+    tnp_status first = kit_wait(&r, signals[0], 1);
+    if (first != TNP_OK || k == 0)
+        kit_want(first, TNP_E_DEVICE_LOST, &r.err, "a wait for the first work of a lost device");
     for (int i = 1; i < SUBMITS; i++)
         kit_want(kit_wait(&r, signals[i], 1), TNP_E_DEVICE_LOST, &r.err,
                  "a wait for work of a lost device");
+    want_no_program(&r, p);
     for (int i = 0; i < SUBMITS; i++)
         r.t->semaphore_destroy(signals[i]);
     kit_program_free(&r, p);

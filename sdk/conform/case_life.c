@@ -298,6 +298,8 @@ static void devices_say_what_they_are(const kit_case *c)
     if (i->memory_count == 0 || i->update_bytes < 256)
         kit_fail("at least one memory and updates of 256 bytes", "%u and %llu", i->memory_count,
                  (unsigned long long)i->update_bytes);
+    if (i->memory_count > KIT_MEMORIES)
+        kit_fail(kit_text("at most %d memories", KIT_MEMORIES), "%u", i->memory_count);
     for (uint32_t d = 0; d < count; d++) {
         tnp_device_info other = { .size = sizeof other };
         KIT_OK_OF(r.t->device_info(r.instance, d, &other, &r.err), &r.err, "device_info");
@@ -446,11 +448,30 @@ static void a_fork_leaves_the_parent_at_work(const kit_case *c)
         kit_fail("the parent goes on and exits with 0", "wait status 0x%x", (unsigned)status);
 }
 
+// Else people are told that the plugin has no such setting; and who tries a plugin with a word that
+// is misspelt tries it without.
+static void settings_are_asked_for_in_start_or_open(const kit_case *c)
+{
+    kit_rig r;
+    (void)c;
+    if (kit.options->setting_count == 0)
+        kit_skip("no setting is given by --set");
+    kit_rig_open(&r);
+    for (uint32_t i = 0; i < kit.options->setting_count && i < 64; i++)
+        if (!(atomic_load(&r.host->asked) >> i & 1))
+            kit_fail(kit_text("the plugin asks for its setting '%.*s' in start or open",
+                              (int)strcspn(kit.options->settings[i], "="),
+                              kit.options->settings[i]),
+                     "nobody asked: it has another name, or comes later");
+    kit_rig_close(&r);
+}
+
 static const kit_row rows[] = {
     { "every_call_is_there", every_call_is_there },
     { "the_query_is_pure", the_query_is_pure },
     { "devices_say_what_they_are", devices_say_what_they_are },
     { "an_extension_that_nobody_knows_is_null", an_extension_that_nobody_knows_is_null },
+    { "settings_are_asked_for_in_start_or_open", settings_are_asked_for_in_start_or_open },
     { "it_starts_again_and_again", it_starts_again_and_again },
     { "threads_are_gone_after_stop", threads_are_gone_after_stop },
     { "threads_block_the_signals_of_others", threads_block_the_signals_of_others },

@@ -124,6 +124,14 @@ static void a_call_takes_all_of_its_work_or_none(const kit_case *c)
     }
     kit_want(r.t->queue_submit(r.queue, works, KIT_PENDING + 1, &r.err), TNP_E_ARG, &r.err,
              "queue_submit of more works than the queue was made for");
+    tnp_point many[KIT_POINTS + 1];
+    for (int i = 0; i <= KIT_POINTS; i++)
+        many[i] = (tnp_point){ r.gate, 1 };
+    sync[1].waits = many;
+    sync[1].wait_count = KIT_POINTS + 1;
+    kit_want(r.t->queue_submit(r.queue, works, 2, &r.err), TNP_E_ARG, &r.err,
+             "queue_submit of two works of which the second has too many waits");
+    sync[1].wait_count = 0;
     expect_value(&r, r.done, 0, "nothing of a refused call is taken");
     tnp_semaphore *other = kit_semaphore(&r, 0);
     for (int i = 0; i < 4; i++)

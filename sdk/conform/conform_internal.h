@@ -122,6 +122,7 @@ typedef struct kit_span {
 } kit_span;
 
 enum { KIT_SPANS = 64, KIT_WORKERS = 3 };
+enum { KIT_DEVICES = 256, KIT_MEMORIES = 64 };   // the most that plugin.h permits
 
 typedef struct kit_host {
     tnp_host table;
@@ -134,6 +135,7 @@ typedef struct kit_host {
     atomic_uint spans;
     kit_span span[KIT_SPANS];
     atomic_uint logged;          // errors and warnings
+    atomic_ullong asked;         // a bit for each of the first 64 settings
     struct kit_stored *stored;   // its cache
 } kit_host;
 

@@ -118,12 +118,15 @@ static void host_log(void *context, int32_t level, const char *text)
 
 static const char *host_setting(void *context, const char *key)
 {
+    kit_host *host = context;
     size_t length = strlen(key);
-    (void)context;
     for (uint32_t i = 0; i < kit.options->setting_count; i++) {
         const char *setting = kit.options->settings[i];
-        if (!strncmp(setting, key, length) && setting[length] == '=')
-            return setting + length + 1;
+        if (strncmp(setting, key, length) != 0 || setting[length] != '=')
+            continue;
+        if (i < 64)
+            atomic_fetch_or(&host->asked, 1ull << i);
+        return setting + length + 1;
     }
     return NULL;
 }

@@ -39,6 +39,7 @@ static void read_operand(const kit_op_case *c, const char *spec, kit_operand *ou
         out->low = low;
         out->high = high;
     }
+    out->has_nan = strchr(rest, '~') != NULL;
     if (rest[0] == '<') {
         out->index_of = rest[1];
         out->is_distinct = rest[2] == '!';

@@ -60,6 +60,8 @@ static void fill(const kit_op_work *w, const kit_operand *o, ref_tensor *t)
         double value = kit_random(low, high);
         if (o->is_distinct)
             value = fmod(floor(first) + (double)number++, high);
+        if (o->has_nan && kit_random(0, 5) < 1)
+            value = (double)NAN;
         if (block > 1)
             fill_block(o->dtype, here);
         else

@@ -6,7 +6,7 @@
 #include "reference/reference.h"
 
 typedef struct kit_operand {
-    bool is_there, is_constant, is_whole, is_distinct;
+    bool is_there, is_constant, is_whole, is_distinct, has_nan;
     tnp_dtype dtype;
     char letters[TNP_MAX_DIMS + 1];
     char index_of;   // letter; 0 = no index

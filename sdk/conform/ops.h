@@ -13,6 +13,7 @@
 //   "P AB"          every plain type
 //   "f32 A"         that type (f32 f16 bf16 i32 i64 i16 i8 bool)
 //   "… [0.5,2]"     numbers from 0.5 to 2        "… {0,9}"  whole ones
+//   "… [-1,1]~"     some are NaN
 //   "… <R"          indices of what counts of R  "… <R!"    each at most once
 //
 // A letter stands for one size, wherever it is; a digit 1 for a dim of 1. Sizes come in sets,

@@ -169,6 +169,21 @@ bool kit_is_convex(const kit_slice *s, const uint32_t *nodes, uint32_t count, ui
     return true;
 }
 
+static void check_pair(const kit_slice *s, const tnp_in_place *pair)
+{
+    if (pair->output >= s->slice.value_count || pair->input >= s->slice.value_count)
+        kit_fail("a pair in place names values of the slice", "%u and %u", pair->output,
+                 pair->input);
+    const tnp_value *out = &s->values[pair->output], *in = &s->values[pair->input];
+    bool is_alike = kit_block_bytes(in->dtype) == kit_block_bytes(out->dtype);
+    for (int d = 0; d < TNP_MAX_DIMS; d++)   // the stride of a dim of 1 leads nowhere
+        is_alike &= in->dims[d] == out->dims[d] &&
+                    (in->dims[d] == 1 || in->strides[d] == out->strides[d]);
+    if (!is_alike)
+        kit_fail("a pair in place has the same dims, strides and element size",
+                 "values %u and %u differ", pair->output, pair->input);
+}
+
 static void check_claim(const kit_slice *s, const tnp_claim *c)
 {
     uint32_t between;
@@ -189,10 +204,7 @@ static void check_claim(const kit_slice *s, const tnp_claim *c)
         kit_fail("a claim's nodes are convex", "a path leaves the set and comes back by node %u",
                  between);
     for (uint32_t i = 0; i < c->in_place_count; i++)
-        if (c->in_place[i].output >= s->slice.value_count ||
-            c->in_place[i].input >= s->slice.value_count)
-            kit_fail("a pair in place names values of the slice", "%u and %u",
-                     c->in_place[i].output, c->in_place[i].input);
+        check_pair(s, &c->in_place[i]);
     for (uint32_t i = 0; i < c->pack_count; i++) {
         const tnp_pack *p = c->packs[i];
         if (p->value >= s->slice.value_count || p->layout == 0 || p->group_rows == 0 ||

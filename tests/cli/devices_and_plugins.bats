@@ -86,7 +86,18 @@ load common
     printf '[plugin.cpu]\nsha256 = %064d\n' 0 >config/tenon/tenon.ini
     run --separate-stderr tenon devices "${sim[@]}"
     [ "${#stderr_lines[@]}" -eq 1 ]
-    [[ $stderr == "tenon: warning: plugin "*"cpu.so of installed: its SHA-256 is "*"tenon.ini pins 0000"* ]]
+    [[ $stderr == "tenon: warning: plugin "*"cpu.so of installed: its SHA-256 is "*"tenon.ini pins 0000"*"0 (tenon plugins pin FILE pins the new one)" ]]
+    run --separate-stderr tenon run austen x --device cpu0 "${sim[@]}"
+    [ "$status" -eq 3 ] && [[ ${stderr_lines[1]} == "tenon: --device: there is no device 'cpu0'; there are: a; plugin "*"cpu.so: its SHA-256 is "* ]]
+}
+
+@test "a file that was named and offers no device says why" {
+    run --separate-stderr tenon devices --plugin "$TENON_TEST_PLUGINS/no_devices.so"
+    [ "$status" -eq 0 ] && [ "$stderr" = "tenon: warning: plugin $TENON_TEST_PLUGINS/no_devices.so: 0 devices; no such chip in this machine" ]
+    run --separate-stderr tenon run austen x --device no_devices0 --plugin "$TENON_TEST_PLUGINS/no_devices.so"
+    [ "$status" -eq 3 ]
+    [[ ${stderr_lines[1]} == *"there is no device 'no_devices0'; there are: cpu0; plugin $TENON_TEST_PLUGINS/no_devices.so: 0 devices; no such chip in this machine" ]]
+    fails_with 6 "npu: No such file or directory (a file is pinned, not a name)" tenon plugins pin npu
 }
 
 @test "names in plugins.order and plugins.disable that no plugin has are told" {

@@ -29,6 +29,14 @@ queues.cancelled_work_never_starts" ]
     [[ ${lines[0]} == "FAILED claims.a_chain_is_convex_and_runs: want a claim's cost is finite and above 0; got nan ns; again: tenon conform $FAULTY/cost_nan.so --filter 'claims.a_chain_is_convex_and_runs' --set 'a=b'" ]]
 }
 
+@test "a setting that the plugin does not ask for" {
+    run --separate-stderr tenon conform "$CPU" --filter life.settings_are_asked_for_in_start_or_open --set threads=2 --set treads=2
+    [ "$status" -eq 1 ] && [ "${#lines[@]}" -eq 2 ]
+    [[ ${lines[0]} == "FAILED life.settings_are_asked_for_in_start_or_open: want the plugin asks for its setting 'treads' in start or open; got nobody asked"* ]]
+    run --separate-stderr tenon conform "$CPU" --filter life.settings_are_asked_for_in_start_or_open --set threads=2
+    [ "$status" -eq 0 ]
+}
+
 @test "JSON: counts, and each case with what was expected and what came" {
     run --separate-stderr tenon conform "$FAULTY/cost_nan.so" --filter claims --json
     [ "$status" -eq 1 ] && [ -z "$stderr" ]
@@ -57,7 +65,8 @@ queues.cancelled_work_never_starts" ]
     fails_with 3 "offers no device" tenon conform "$TENON_TEST_PLUGINS/no_devices.so"
     fails_with 2 "the file of a plugin is missing" tenon conform
     fails_with 2 "--list takes no file" tenon conform --list "$TEMPLATE"
-    fails_with 2 "--set threads: KEY=VALUE is meant" tenon conform "$CPU" --set threads
+    fails_with 2 "--set threads: KEY=VALUE of the plugin is meant, without its name" tenon conform "$CPU" --set threads
+    fails_with 2 "--set plugin.cpu.threads=2: KEY=VALUE of the plugin is meant" tenon conform "$CPU" --set plugin.cpu.threads=2
     run --separate-stderr tenon conform "$TENON_TEST_PLUGINS/clash_a.so" --filter file.one_symbol_is_exported
     [ "$status" -eq 1 ] && [[ $output == *"tenon_plugin_query is exported, and nothing else"* ]]
 }

@@ -141,8 +141,11 @@ static int print_list(const conform_options *given)
 static int check_settings(const cli_list *settings)
 {
     for (uint32_t i = 0; i < settings->count; i++)
-        if (!strchr(settings->items[i], '=') || settings->items[i][0] == '=')
-            return cli_fail(CLI_USAGE, "--set %s: KEY=VALUE is meant, such as threads=2",
+        if (!strchr(settings->items[i], '=') || settings->items[i][0] == '=' ||
+            strncmp(settings->items[i], "plugin.", strlen("plugin.")) == 0)
+            return cli_fail(CLI_USAGE,
+                            "--set %s: KEY=VALUE of the plugin is meant, without its name, such as "
+                            "threads=2",
                             settings->items[i]);
     return CLI_OK;
 }

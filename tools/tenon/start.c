@@ -43,17 +43,38 @@ int cli_start(const cli_common *common, tn_runtime **out_runtime)
     return tn_runtime_create(&options, out_runtime, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
+// Whether a device of that name would be one of the plugin: its name, or that and a number.
+static bool is_of_plugin(const char *device, const char *plugin)
+{
+    size_t length = strlen(plugin);
+    return length > 0 && strncmp(device, plugin, length) == 0 &&
+           strspn(device + length, "0123456789") == strlen(device + length);
+}
+
+// Why the plugin that would offer it does not; "" when none is known.
+static void tell_plugin(const tn_runtime *runtime, const char *device, char *out, size_t bytes)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime) && !*out; i++) {
+        tn_plugin_info info = { .size = sizeof info };
+        tn_runtime_plugin(runtime, i, &info);
+        if (is_of_plugin(device, info.name) && info.device_count == 0)
+            snprintf(out, bytes, "; plugin %s: %s", info.path, info.reason);
+    }
+}
+
 static int fail_device(const tn_runtime *runtime, const char *option, const char *name)
 {
-    char known[512] = "";
+    char known[512] = "", why[1024];
+    tell_plugin(runtime, name, why, sizeof why);
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", info.name);
     }
-    return cli_fail(CLI_NO_DEVICE, "%s: there is no device '%s'; there are: %s", option, name,
-                    *known ? known : "none, see tenon plugins --why");
+    return cli_fail(CLI_NO_DEVICE, "%s: there is no device '%s'; there are: %s%s", option, name,
+                    *known ? known : "none, see tenon plugins --why", why);
 }
 
 int cli_find_device(tn_runtime *runtime, const char *option, const char *name,

@@ -14,7 +14,8 @@
 //     out      What a caller wants filled: size is the room, the rest is zero. TNP_GIVE fills at most that. 0 = not told.
 //     tables   of functions (tnp_host, tnp_plugin, sinks, extensions): a tail that the reader does not know is ignored, and a
 //              call beyond the other side's size does not exist (TNP_CAN).
-//     numbers  Who is asked for a number that it does not know (op, dtype, kind of queue, import, binding) refuses. Of a number in
+//     numbers  Who is asked for a number that it does not know (op, dtype, kind of queue, import, binding) refuses: in claim through
+//              the sink, else by TNP_E_UNSUPPORTED, or TNP_E_ARG where wrong and later cannot be told apart. Of a number in
 //              an answer: an unknown status is TNP_E_INTERNAL, the kind of a device is TNP_KIND_ACCELERATOR to a host older than the
 //              plugin, flags are as below. tnp_host.abi and tnp_plugin.abi tell each side what the other was built with.
 //   Flags      Who does not know a bit ignores bits 0 to 15 and answers TNP_E_UNSUPPORTED for bits 16 to 31.
@@ -25,7 +26,7 @@
 //              parent: bounds before their program; bounds, programs, buffers, semaphores, queues before their device;
 //              devices before their instance. Everything else is lent for the duration of the call. In use is a bound,
 //              buffer, semaphore or host pointer from the submit or copy that names it until each signal of that work is
-//              raised or failed.
+//              raised or failed, on an abandoned device too.
 //   Sizes      A count of bytes or elements is exact unless "rough" is said; alignments are powers of two, 1 at least; times are in
 //              ns, bandwidths in bytes a second, costs in ns.
 //   Errors     Every call answers a tnp_status, and that answer counts, not err->status. Not TNP_OK: nothing has happened, the
@@ -41,7 +42,8 @@
 //              range fails the work with TNP_E_DATA or gives an unspecified result, never a fault.
 //   Threads    [any]      any thread at any time
 //              [queue]    calls on one queue never overlap; what several queues share, the plugin locks
-//              [run]      also: no allocation, no file, and it returns without waiting for other work
+//              [run]      also: no allocation, no file, and it returns without waiting for other work; a lock that nobody holds
+//                         while work runs or a notice is called is fine
 //              A call leaves its thread as it was: signal mask, rounding and flush-to-zero, locale, current device context.
 //              The plugin's own threads block all signals but those that their own faults raise (SIGBUS, SIGSEGV, SIGILL,
 //              SIGFPE, SIGTRAP, SIGSYS) and are gone when stop returns (abandon: see there). After fork the child calls nothing.
@@ -189,7 +191,7 @@ typedef struct tnp_value {
     uint32_t rank;                    // 0 (one element) to TNP_MAX_DIMS
     int64_t dims[TNP_MAX_DIMS];       // in elements, dims[0] fastest; 1 beyond rank
     int64_t strides[TNP_MAX_DIMS];    // in bytes, >= 0, like offset multiples of the element's size for plain types; strides[0] is between blocks for block types; 0 = broadcast, never in an output
-    uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the one-element I32 value that says how much of this dim counts in a run (0 to dim);
+    uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the one-element I32 value that says how much of this dim counts in a run (0 to dim; ops.def: where);
                                       // 0 = all. What lies beyond may be left unwritten, may hold anything, and changes nothing else.
                                       // On dims[0] of a block type: whole blocks, else TNP_E_DATA
     uint32_t storage;                 // index in the slice
@@ -294,7 +296,7 @@ typedef struct tnp_device_info {
     char pci[32];                             //   only between equal hosts, never between two devices of one plugin, never for
     uint8_t uuid[16];                         //   TNP_KIND_SOFTWARE. "0000:01:00.0" (hex digits in lower case) or empty; zeros = none
     uint32_t kind;
-    uint32_t memory_count;                    // indices below it are valid for memory_info
+    uint32_t memory_count;                    // 1 to 64; indices below it are valid for memory_info
     uint32_t queue_count, copy_queue_count;   // that can run at the same time: at least 1, and 0 for no copies beside them; more may be made and share them
     uint64_t update_bytes;                    // the most that tnp_queue_options.update_bytes may ask for, at least 256
     uint64_t memory_bytes;                    // of memory 0, told without opening; 0 = unknown
@@ -380,7 +382,7 @@ typedef struct tnp_sync {
 
 typedef struct tnp_copy {                     // host to buffer, buffer to host, or buffer to buffer of this device or of one with TNP_LINK_COPY
     uint32_t size, flags;
-    tnp_buffer *from_buffer, *to_buffer;      // NULL = the host pointer below, touched only between the waits and the signals: ordinary pageable memory
+    tnp_buffer *from_buffer, *to_buffer;      // one of the two may be NULL = the host pointer below, touched only between the waits and the signals: ordinary pageable memory
                                               // at any address. A driver that blocks on it gets it from a thread of the plugin's, or staged
     const void *from_host;                    // with neither from_buffer nor from_host: zeros
     void *to_host;
@@ -459,15 +461,16 @@ typedef struct tnp_plugin {
     // Several instances may live at once: two hosts in one process share one .so.
     tnp_status (TNP_CALL *start)(const tnp_host *host, tnp_instance **out, tnp_error *err);                       // [any]; stop
     void (TNP_CALL *stop)(tnp_instance *instance);                                                                // [any] ends threads, finalizes libraries
-    // Devices present now, without opening them. device_count fixes the list until it is called again. None is TNP_OK with 0; a missing
+    // Devices present now, at most 256, without opening them. device_count fixes the list until it is called again. None is TNP_OK with 0; a missing
     // driver too, with the reason in err->text.                                                                      [any]
     tnp_status (TNP_CALL *device_count)(tnp_instance *instance, uint32_t *count, tnp_error *err);
     tnp_status (TNP_CALL *device_info)(tnp_instance *instance, uint32_t index, tnp_device_info *info, tnp_error *err);
     // Each open makes a device of its own, also of one id; each is lost alone where the driver allows it.               [any]; close
     tnp_status (TNP_CALL *open)(tnp_instance *instance, const tnp_open *what, tnp_device **out, tnp_error *err);
     void (TNP_CALL *close)(tnp_device *device);                                                                   // [any]
-    // The host gives up on a device that hangs: it is lost, its semaphores fail, no call on it or its children waits any more, nor does stop;
-    // memory that it might still touch is leaked, by both sides. A thread that hangs may be left over: the file is then never unloaded, and
+    // The host gives up on a device that hangs: it is lost, its semaphores fail, no call on it or its children waits any more, nor does stop.
+    // Those of work that runs fail when it has ended, if that is a matter of moments, as it is for who looks at a flag between pieces; if not, at
+    // once, and memory that it might still touch is leaked, by both sides. A thread that hangs may be left over: the file is then never unloaded, and
     // such a thread, when it comes back, calls nothing of the host. Not for work that hangs inside host->team.        [any]
     void (TNP_CALL *abandon)(tnp_device *device);
     tnp_status (TNP_CALL *memory_info)(tnp_device *device, uint32_t memory, tnp_memory_info *info, tnp_error *err);   // [any]

@@ -24,11 +24,26 @@ static const tnp_slice *flatten(const tnp_slice *from, flat *to)
     return &to->slice;
 }
 
+// Without pairs in place: these would show that strides were not looked at.
+static void take(void *context, const tnp_claim *claim)
+{
+    const tnp_claim_sink *sink = context;
+    tnp_claim own = *claim;
+    own.in_place_count = 0;
+    sink->take(sink->context, &own);
+}
+static void refuse(void *context, uint32_t node, const char *reason)
+{
+    const tnp_claim_sink *sink = context;
+    sink->refuse(sink->context, node, reason);
+}
+
 static tnp_status faulty_claim(tnp_device *device, const tnp_slice *slice,
                                const tnp_claim_sink *sink, tnp_error *err)
 {
     flat own;
-    return claim(device, flatten(slice, &own), sink, err);
+    tnp_claim_sink without = { sizeof without, 0, (void *)sink, take, refuse };
+    return claim(device, flatten(slice, &own), &without, err);
 }
 
 static tnp_status faulty_compile(tnp_device *device, const tnp_compile *what, tnp_program **out,
