@@ -72,7 +72,7 @@ static void a_device_holds_the_part_and_computes_as_with_a_view(void **state)
                                        TN_DTYPE_Q3_K,  TN_DTYPE_Q4_K, TN_DTYPE_Q5_K, TN_DTYPE_Q6_K,
                                        TN_DTYPE_IQ4_NL };
     static const char *const settings[][2] = {
-        { "[]", "cpu0" },
+        { "[{\"name\":\"a\"}]", "cpu0" },
         { "[{\"name\":\"a\"}]", "a" },
         { "[{\"name\":\"a\",\"import\":true}]", "a" },
         { "[{\"name\":\"a\",\"host_visible\":false}]", "a" },

@@ -120,7 +120,7 @@ commands() {
     mkdir walk && cd walk
     commands "$PREFIX/share/tenon/sdk/docs/walkthrough.md" >walk.sh
     [ "$(wc -l <walk.sh)" -gt 12 ]
-    run -0 clean $KIT "PREFIX=$PREFIX" "PATH=$PREFIX/bin:$PATH" "CC=$CC" "CFLAGS=$CFLAGS" bash walk.sh
+    run -0 clean $KIT "CMAKE_GENERATOR=$GENERATOR" "PREFIX=$PREFIX" "PATH=$PREFIX/bin:$PATH" "CC=$CC" "CFLAGS=$CFLAGS" bash walk.sh
     [[ $output == *"build/npu.so: "*" cases passed, 0 failed"*" ops.sigmoid"* ]] # the whole kit
     commands "$PREFIX/share/tenon/sdk/docs/packaging.md" >package.sh
     cd npu/build
