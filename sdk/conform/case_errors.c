@@ -202,9 +202,6 @@ static void more_than_the_queue_was_made_for(const kit_case *c)
 
 static void updates_that_cannot_be(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     static char data[4096];
     static const struct {
         tnp_update update;
@@ -221,7 +218,7 @@ static void updates_that_cannot_be(const kit_case *c)
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, 16);
+    kit_program *p = kit_small_program(&r, 16);
     tnp_point signal = { r.done, 1 };
     tnp_sync sync = { .size = sizeof sync, .signal_count = 1, .signals = &signal };
     tnp_submit work = {
@@ -247,13 +244,10 @@ static void updates_that_cannot_be(const kit_case *c)
 
 static void a_bound_on_a_queue_for_copies(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, 16);
+    kit_program *p = kit_small_program(&r, 16);
     tnp_queue *copies = kit_queue(&r, TNP_QUEUE_COPY);
     kit_want(kit_submit(&r, copies, p->bound, NULL, 0, r.done, 1), TNP_E_ARG, &r.err,
              "queue_submit of a program on a queue for copies");
@@ -274,13 +268,10 @@ static tnp_status bind_with(kit_rig *r, const kit_program *p, const tnp_binding 
 
 static void bindings_that_cannot_be(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, 64);
+    kit_program *p = kit_small_program(&r, 64);
     if (p->units[0]->claim.scratch_bytes > 0 || p->units[0]->claim.pack_count > 0)
         kit_skip("the claim asks for more than storages");
     tnp_binding good[2], bad[2];
@@ -290,7 +281,7 @@ static void bindings_that_cannot_be(const kit_case *c)
                                  .index = i,
                                  .buffer = p->buffer,
                                  .offset = p->at[i],
-                                 .bytes = s->storages[i].bytes };
+                                 .bytes = p->slice->storages[i].bytes };
 #define BAD(text, count, ...)                                                                      \
     memcpy(bad, good, sizeof bad);                                                                 \
     __VA_ARGS__;                                                                                   \
@@ -320,22 +311,21 @@ static void bindings_that_cannot_be(const kit_case *c)
 
 static void claims_that_were_not_made(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, 64);
+    kit_program *p = kit_small_program(&r, 64);
     kit_taken made_up = *p->units[0];
     const tnp_claim *units[] = { &made_up.claim };
-    tnp_compile what = { .size = sizeof what, .unit_count = 1, .slice = &s->slice, .units = units };
+    tnp_compile what = {
+        .size = sizeof what, .unit_count = 1, .slice = &p->slice->slice, .units = units
+    };
     made_up.claim.nodes = made_up.nodes;
     made_up.nodes[0] = 5;
     REFUSED(&r, TNP_E_ARG, tnp_program, out, r.t->compile(r.device, &what, &out, &r.err),
             "compile of a node that is not in the slice");
     made_up.nodes[0] = 0;
-    s->nodes[0].op = 60000;   // nothing that was claimed
+    p->slice->nodes[0].op = 60000;   // nothing that was claimed
     tnp_program *out = (tnp_program *)&untouched;
     tnp_status status = r.t->compile(r.device, &what, &out, &r.err);
     if (status != TNP_E_UNSUPPORTED)
@@ -355,19 +345,16 @@ static int32_t stop_it(void *argument, double done)
 // Asked every second of a long compile: a short one need not ask.
 static void a_compile_that_is_stopped_says_so(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     int asked = 0;
     tnp_program *program = NULL;
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, 64);
+    kit_program *p = kit_small_program(&r, 64);
     const tnp_claim *units[] = { &p->units[0]->claim };
     tnp_compile what = { .size = sizeof what,
                          .unit_count = 1,
-                         .slice = &s->slice,
+                         .slice = &p->slice->slice,
                          .units = units,
                          .progress = stop_it,
                          .argument = &asked };

@@ -210,14 +210,11 @@ static void want_no_program(kit_rig *r, kit_program *p)
 static void a_device_is_lost_at_submit(int k, tnp_op op)
 {
     enum { SUBMITS = 6 };
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_host *host = kit_new(sizeof(kit_host));
     kit_rig r;
     kit_host_init(host);
     kit_rig_open_with(&r, host);
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     tnp_semaphore *signals[SUBMITS];
     for (int i = 0; i < SUBMITS; i++)
         signals[i] = kit_semaphore(&r, 0);
@@ -258,14 +255,11 @@ static void a_lost_device_lets_another_work(const kit_case *c)
 // the device, the rules of a lost device hold from there on.
 static void a_loss_that_the_plugin_simulates(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     uint64_t value = 0;
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     tnp_status status = TNP_OK;
     for (uint64_t i = 1; i <= 64 && status == TNP_OK; i++) {
         status = kit_submit(&r, r.queue, p->bound, NULL, 0, r.done, i);

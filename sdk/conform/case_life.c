@@ -31,14 +31,14 @@ static void every_call_is_there(const kit_case *c)
     NEEDED(buffer_free)
     NEEDED(semaphore_create)
     NEEDED(semaphore_destroy)
-    NEEDED(semaphore_read) NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait)
-        NEEDED(queue_create) NEEDED(queue_destroy) NEEDED(queue_copy) NEEDED(queue_submit)
-            NEEDED(claim) NEEDED(compile) NEEDED(program_destroy) NEEDED(bind) NEEDED(unbind)
-                NEEDED(extension)
+    NEEDED(semaphore_read)
+    NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait) NEEDED(queue_create)
+        NEEDED(queue_destroy) NEEDED(queue_copy) NEEDED(queue_submit) NEEDED(claim) NEEDED(compile)
+            NEEDED(program_destroy) NEEDED(bind) NEEDED(unbind) NEEDED(extension)
 #undef NEEDED
-                    if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
-                        kit_fail("the table is of this major of the contract", "%u.%u",
-                                 t->abi >> 16, t->abi & 0xffff);
+                if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
+                    kit_fail("the table is of this major of the contract", "%u.%u", t->abi >> 16,
+                             t->abi & 0xffff);
 }
 
 // ----------------------------------------------------------------------------------------- threads
@@ -243,9 +243,6 @@ static void check_state(const thread_state *before, const char *call)
 
 static void calls_leave_their_thread_as_it_was(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     thread_state before;
     kit_rig r;
     (void)c;
@@ -258,7 +255,7 @@ static void calls_leave_their_thread_as_it_was(const kit_case *c)
     get_state(&before);
     kit_rig_open(&r);
     check_state(&before, "opening a device");
-    kit_small_program(&r, p, s, claims, 64);
+    kit_program *p = kit_small_program(&r, 64);
     check_state(&before, "claim, compile or bind");
     KIT_OK_OF(kit_program_run(&r, p, NULL, 0), &r.err, "the work");
     check_state(&before, "submit, copy or wait");
@@ -323,12 +320,9 @@ static void devices_say_what_they_are(const kit_case *c)
 
 static void compute_once(kit_rig *r)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     float x[33], y[33];
     tnp_op op = kit_chain_op(r);
-    kit_small_program(r, p, s, claims, 33);
+    kit_program *p = kit_small_program(r, 33);
     for (int i = 0; i < 33; i++)
         x[i] = (float)kit_random(0.5, 2);
     memcpy(p->image + p->at[0], x, sizeof x);

@@ -24,30 +24,24 @@ static void run_and_check(kit_rig *r, kit_program *p, tnp_op op, uint32_t nodes)
 
 static void a_program_is_replayed_with_other_contents(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     for (int i = 0; i < 50; i++)
-        run_and_check(&r, p, s->nodes[0].op, 1);
+        run_and_check(&r, p, p->slice->nodes[0].op, 1);
     kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void a_program_is_bound_again_elsewhere(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     tnp_bound *bounds[2];
     uint64_t at[2][2];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     bounds[0] = p->bound;
     memcpy(at[0], p->at, sizeof at[0]);
     p->at[0] = at[0][1];   // the places change
@@ -57,12 +51,12 @@ static void a_program_is_bound_again_elsewhere(const kit_case *c)
     for (int i = 0; i < 6; i++) {
         p->bound = bounds[i % 2];
         memcpy(p->at, at[i % 2], sizeof at[0]);
-        run_and_check(&r, p, s->nodes[0].op, 1);
+        run_and_check(&r, p, p->slice->nodes[0].op, 1);
     }
     r.t->unbind(bounds[1]);
     p->bound = bounds[0];
     memcpy(p->at, at[0], sizeof at[0]);
-    run_and_check(&r, p, s->nodes[0].op, 1);
+    run_and_check(&r, p, p->slice->nodes[0].op, 1);
     kit_program_free(&r, p);
     kit_rig_close(&r);
 }
@@ -129,9 +123,6 @@ static void units_over_the_same_bytes_run_in_order(const kit_case *c)
 static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_case *c)
 {
     enum { SUBMITS = 1000 };
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     tnp_bound *bounds[2];
     float x[COUNT], got[2][COUNT];
     kit_rig r;
@@ -141,7 +132,7 @@ static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_c
     how.pending = SUBMITS;
     tnp_queue *queue = NULL;
     KIT_OK_OF(r.t->queue_create(r.device, &how, &queue, &r.err), &r.err, "queue_create");
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     bounds[0] = p->bound;
     uint64_t at = p->at[0];
     p->at[0] = p->at[1];
@@ -176,14 +167,11 @@ static void a_thousand_submits_without_a_wait_give_the_serial_result(const kit_c
 static void updates_come_with_their_submit(const kit_case *c)
 {
     enum { SMALL = 16, WORKS = KIT_PENDING / 2 };
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     float x[WORKS][SMALL], y[WORKS][SMALL], lent[SMALL];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, SMALL);
+    kit_program *p = kit_small_program(&r, SMALL);
     uint64_t first = r.signal;
     for (int i = 0; i < WORKS; i++) {
         fill_floats(x[i], SMALL);
@@ -222,21 +210,19 @@ static void updates_come_with_their_submit(const kit_case *c)
     KIT_OK_OF(r.t->semaphore_signal(r.gate, 1, &r.err), &r.err, "semaphore_signal");
     kit_wait_ok(&r, r.done, r.signal, "the last of several submits");
     for (int i = 0; i < WORKS; i++)
-        kit_check_chain(s->nodes[0].op, x[i], y[i], SMALL, 1, "each submit has its own updates");
+        kit_check_chain(p->slice->nodes[0].op, x[i], y[i], SMALL, 1,
+                        "each submit has its own updates");
     kit_program_free(&r, p);
     kit_rig_close(&r);
 }
 
 static void an_inline_submit_gives_the_same(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     float x[COUNT], y[COUNT];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, COUNT);
+    kit_program *p = kit_small_program(&r, COUNT);
     for (int i = 0; i < 20; i++) {
         fill_floats(x, COUNT);
         kit_upload(&r, p->buffer, p->at[0], x, sizeof x);
@@ -251,7 +237,7 @@ static void an_inline_submit_gives_the_same(const kit_case *c)
         kit_end_run_call();
         kit_wait_ok(&r, r.done, r.signal, "a submit inline");
         kit_download(&r, p->buffer, p->at[1], y, sizeof y);
-        kit_check_chain(s->nodes[0].op, x, y, COUNT, 1, "a submit inline");
+        kit_check_chain(p->slice->nodes[0].op, x, y, COUNT, 1, "a submit inline");
     }
     kit_program_free(&r, p);
     kit_rig_close(&r);
@@ -312,14 +298,11 @@ static void spans_tell_that_each_unit_ran(const kit_case *c)
 
 static void what_was_not_asked_for_has_no_span(const kit_case *c)
 {
-    kit_slice *s = kit_new(sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new(sizeof(kit_program));
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
-    kit_small_program(&r, p, s, claims, COUNT);
-    run_and_check(&r, p, s->nodes[0].op, 1);
+    kit_program *p = kit_small_program(&r, COUNT);
+    run_and_check(&r, p, p->slice->nodes[0].op, 1);
     if (atomic_load(&r.host->spans) > 0)
         kit_fail("no span of a bound that was made without TNP_BIND_TRACE", "%u",
                  atomic_load(&r.host->spans));
@@ -352,23 +335,19 @@ static void a_result_that_nobody_needs_has_no_binding(const kit_case *c)
 static void many_programs_live_side_by_side(const kit_case *c)
 {
     enum { MANY = 20 };
-    kit_slice *s = kit_new((MANY) * sizeof(kit_slice));
-    kit_claims *claims = kit_new(sizeof(kit_claims));
-    kit_program *p = kit_new((MANY) * sizeof(kit_program));
+    kit_program *p[MANY];
     kit_rig r;
     (void)c;
     kit_rig_open(&r);
     for (int i = 0; i < MANY; i++)
-        kit_small_program(&r, &p[i], &s[i], claims, COUNT);
-    for (int i = MANY - 1; i >= 0; i--) {
-        p[i].unit_count = 0;
-        run_and_check(&r, &p[i], s[i].nodes[0].op, 1);
-    }
+        p[i] = kit_small_program(&r, COUNT);
+    for (int i = MANY - 1; i >= 0; i--)
+        run_and_check(&r, p[i], p[i]->slice->nodes[0].op, 1);
     for (int i = 0; i < MANY; i += 2)
-        kit_program_free(&r, &p[i]);
+        kit_program_free(&r, p[i]);
     for (int i = 1; i < MANY; i += 2) {
-        run_and_check(&r, &p[i], s[i].nodes[0].op, 1);
-        kit_program_free(&r, &p[i]);
+        run_and_check(&r, p[i], p[i]->slice->nodes[0].op, 1);
+        kit_program_free(&r, p[i]);
     }
     kit_rig_close(&r);
 }

@@ -49,8 +49,11 @@ float kit_chain_value(tnp_op op, float x)
     return y;
 }
 
-void kit_small_program(kit_rig *r, kit_program *p, kit_slice *s, kit_claims *claims, int64_t count)
+kit_program *kit_small_program(kit_rig *r, int64_t count)
 {
+    kit_slice *s = kit_new(sizeof *s);
+    kit_claims *claims = kit_new(sizeof *claims);
+    kit_program *p = kit_new(sizeof *p);
     kit_chain(s, kit_chain_op(r), 1, count);
     kit_claim(r, s, claims);
     const kit_taken *claim = kit_claim_of(claims, 0);
@@ -58,6 +61,7 @@ void kit_small_program(kit_rig *r, kit_program *p, kit_slice *s, kit_claims *cla
         kit_skip("refused: %s", claims->reasons[0]);
     kit_program_place(r, p, s, &claim, 1, 0, 0);
     kit_program_make(r, p, 0);
+    return p;
 }
 
 void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, uint32_t nodes,

@@ -297,6 +297,6 @@ void kit_packed_free(kit_packed *k);
 void kit_check_chain(tnp_op op, const float *x, const float *y, int64_t count, uint32_t nodes,
                      const char *what);
 // One node over `count` elements, made, claimed, compiled and bound: storage 0 to storage 1.
-void kit_small_program(kit_rig *r, kit_program *p, kit_slice *s, kit_claims *claims, int64_t count);
+kit_program *kit_small_program(kit_rig *r, int64_t count);
 
 #endif
