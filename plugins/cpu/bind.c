@@ -1,5 +1,6 @@
 // bind.c: gives a program its addresses. Every job is made here; a run only fills in lengths.
 #include "order.h"
+#include "pack.h"
 #include "program.h"
 
 cpu_bound *cpu_bound_from(tnp_bound *bound)
@@ -90,6 +91,20 @@ static tnp_status place_scratch(cpu_bound *bound, const tnp_binding *binding,
     return TNP_OK;
 }
 
+static uint64_t packed_bytes(const cpu_program *program, const cpu_step *step, uint32_t input)
+{
+    return cpu_pack_bytes(&program->values[step->inputs[input]]);
+}
+
+// The input that is read from pack `part` of the unit.
+static uint32_t nth_packed(const cpu_step *step, uint32_t part)
+{
+    uint32_t inputs = step->packed;
+    for (; part > 0; part--)
+        inputs &= inputs - 1;
+    return (uint32_t)__builtin_ctz(inputs);
+}
+
 static tnp_status place_packed(cpu_bound *bound, const tnp_binding *binding,
                                const cpu_buffer *buffer, tnp_error *err)
 {
@@ -100,16 +115,18 @@ static tnp_status place_packed(cpu_bound *bound, const tnp_binding *binding,
     const cpu_step *step = step_of_unit(bound->program, binding->index, &index);
     if (!step)
         return TNP_OK;   // nobody sees what the unit makes, so it is not run
-    if (step->packed < 0 || binding->part != 0)
-        return cpu_error(err, TNP_E_ARG, "bind: pack %u of '%s', which asked for %u",
-                         binding->part, step->name, step->packed < 0 ? 0 : 1);
-    if (binding->bytes < step->packed_bytes)
+    const uint32_t packs = (uint32_t)__builtin_popcount(step->packed);
+    if (binding->part >= packs)
+        return cpu_error(err, TNP_E_ARG, "bind: pack %u of '%s', which asked for %u", binding->part,
+                         step->name, packs);
+    const uint32_t input = nth_packed(step, binding->part);
+    const uint64_t bytes = packed_bytes(bound->program, step, input);
+    if (binding->bytes < bytes)
         return cpu_error(err, TNP_E_ARG, "bind: %llu bytes for the pack of '%s', which has %llu",
-                         (unsigned long long)binding->bytes, step->name,
-                         (unsigned long long)step->packed_bytes);
-    if (bound->steps[index].packed)
+                         (unsigned long long)binding->bytes, step->name, (unsigned long long)bytes);
+    if (bound->steps[index].packed[input])
         return cpu_error(err, TNP_E_ARG, "bind: the pack of '%s' is bound twice", step->name);
-    bound->steps[index].packed = buffer->data + binding->offset;
+    bound->steps[index].packed[input] = buffer->data + binding->offset;
     return TNP_OK;
 }
 
@@ -151,10 +168,10 @@ static char *address_of(const cpu_bound *bound, const cpu_value *value)
 
 // An output may touch an operand's bytes only where the op allows it, and then element by element.
 static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input,
-                                tnp_error *err)
+                                uint32_t output, tnp_error *err)
 {
     const cpu_value *in = &bound->program->values[step->inputs[input]];
-    const cpu_value *out = &bound->program->values[step->output];
+    const cpu_value *out = &bound->program->values[step->outputs[output]];
     const char *in_address = address_of(bound, in), *out_address = address_of(bound, out);
     if ((int32_t)input == step->writes)
         return TNP_OK;
@@ -167,12 +184,13 @@ static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, ui
                      step->name, step->op_name, input);
 }
 
-static tnp_status check_packed_overlap(const cpu_bound *bound, const cpu_step *step,
-                                       const char *packed, tnp_error *err)
+static tnp_status check_packed_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input,
+                                       const char *packed, uint32_t output, tnp_error *err)
 {
-    const cpu_value *out = &bound->program->values[step->output];
+    const cpu_value *out = &bound->program->values[step->outputs[output]];
     uintptr_t begin = (uintptr_t)address_of(bound, out), pack = (uintptr_t)packed;
-    if (begin + out->span_bytes <= pack || pack + step->packed_bytes <= begin)
+    if (begin + out->span_bytes <= pack ||
+        pack + packed_bytes(bound->program, step, input) <= begin)
         return TNP_OK;
     return cpu_error(err, TNP_E_ARG, "bind: the output of '%s' (%s) overlaps its pack", step->name,
                      step->op_name);
@@ -183,6 +201,30 @@ static void fill_packed(const cpu_value *value, char *packed, cpu_tensor *out)
     cpu_tensor_fill(value, packed, out);
     out->is_packed = 1;
     out->strides[1] = (int64_t)cpu_value_row_bytes(value);
+}
+
+static tnp_status fill_input(cpu_bound *bound, uint32_t index, uint32_t input, tnp_error *err)
+{
+    const cpu_step *step = &bound->program->steps[index];
+    cpu_bound_step *own = &bound->steps[index];
+    const cpu_value *in = &bound->program->values[step->inputs[input]];
+    const bool is_packed = step->packed >> input & 1u;
+    if (is_packed && !own->packed[input])
+        return cpu_error(err, TNP_E_ARG, "bind: no pack for '%s' (%s)", step->name, step->op_name);
+    if (is_packed)
+        fill_packed(in, own->packed[input], &own->job.in[input]);
+    else
+        cpu_tensor_fill(in, address_of(bound, in), &own->job.in[input]);
+    for (uint32_t i = 0; i < step->output_count; i++) {
+        if (!(step->seen >> i & 1u))
+            continue;
+        tnp_status status = is_packed ? check_packed_overlap(bound, step, input, own->packed[input],
+                                                             i, err)
+                                      : check_overlap(bound, step, input, i, err);
+        if (status != TNP_OK)
+            return status;
+    }
+    return TNP_OK;
 }
 
 static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
@@ -199,24 +241,15 @@ static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
     if (step->scratch_bytes > 0 && !job->scratch)
         return cpu_error(err, TNP_E_ARG, "bind: no scratch for '%s' (%s)", step->name,
                          step->op_name);
-    if (step->packed >= 0 && !bound->steps[index].packed)
-        return cpu_error(err, TNP_E_ARG, "bind: no pack for '%s' (%s)", step->name, step->op_name);
     for (uint32_t i = 0; i < step->input_count; i++) {
-        if (step->inputs[i] == TNP_NONE)
-            continue;
-        const cpu_value *in = &program->values[step->inputs[i]];
-        bool is_packed = (int32_t)i == step->packed;
-        if (is_packed)
-            fill_packed(in, bound->steps[index].packed, &job->in[i]);
-        else
-            cpu_tensor_fill(in, address_of(bound, in), &job->in[i]);
-        tnp_status status = is_packed ? check_packed_overlap(bound, step, job->in[i].data, err)
-                                      : check_overlap(bound, step, i, err);
+        tnp_status status = step->inputs[i] == TNP_NONE ? TNP_OK : fill_input(bound, index, i, err);
         if (status != TNP_OK)
             return status;
     }
-    const cpu_value *out = &program->values[step->output];
-    cpu_tensor_fill(out, address_of(bound, out), &job->out);
+    for (uint32_t i = 0; i < step->output_count; i++) {
+        const cpu_value *out = &program->values[step->outputs[i]];
+        cpu_tensor_fill(out, step->seen >> i & 1u ? address_of(bound, out) : NULL, &job->outs[i]);
+    }
     return TNP_OK;
 }
 

@@ -1,11 +1,12 @@
-// claim.c: which nodes of a slice this plugin takes. Each claim is one node.
+// claim.c: which nodes of a slice this plugin takes: each alone, and some together (unit.h).
 #include "machine.h"
 #include "node.h"
 #include "pack.h"
 #include "program.h"
+#include "unit.h"
 
-#define PHASE_NS 1500.0            // of one phase: a barrier and the first touch of the operands
-#define PACKED   0.9               // of the time, where a weight is read packed
+#define PHASE_NS 1500.0   // of one phase: a barrier and the first touch of the operands
+#define PACKED   0.9      // of the time, where a weight is read packed
 
 // Puts the likely lengths in the place of the full dims.
 static void use_likely_dims(const tnp_slice *slice, const cpu_value *value, cpu_tensor *tensor)
@@ -24,25 +25,26 @@ static double cost_of(const cpu_device *device, const tnp_slice *slice, const cp
 {
     const uint32_t workers = device->instance->workers;
     cpu_job likely = node->job;
-    use_likely_dims(slice, &node->out, &likely.out);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        use_likely_dims(slice, &node->outs[i], &likely.outs[i]);
     for (uint32_t i = 0; i < likely.input_count; i++)
         use_likely_dims(slice, &node->in[i], &likely.in[i]);
     double compute_s = cpu_job_flops(&likely) / (workers * CPU_CORE_FLOPS_PER_S);
     double move_s = cpu_job_bytes(&likely) / cpu_machine_bytes_per_s(workers);
-    if (node->packed >= 0)
+    if (node->packed)
         compute_s *= PACKED, move_s *= PACKED;
     return node->op->phases * PHASE_NS + 1e9 * (compute_s > move_s ? compute_s : move_s);
 }
 
-// Tells the sink that the node is taken.
-static const char *take(const cpu_device *device, const tnp_slice *slice, uint32_t index,
-                        const cpu_node *node, const tnp_claim_sink *sink)
+// Tells the sink that the nodes are taken, which were read as one.
+static const char *take(const cpu_device *device, const tnp_slice *slice, const uint32_t *nodes,
+                        uint32_t node_count, const cpu_node *node, const tnp_claim_sink *sink)
 {
     tnp_in_place in_place[CPU_MAX_INPUTS];
     uint32_t in_place_count = 0;
     for (uint32_t i = 0; i < node->job.input_count; i++)
         if (cpu_node_may_reuse(node, i))
-            in_place[in_place_count++] = (tnp_in_place){ node->output, node->inputs[i] };
+            in_place[in_place_count++] = (tnp_in_place){ node->outputs[0], node->inputs[i] };
 
     uint64_t scratch = 0;
     if (node->op->scratch_bytes)
@@ -50,18 +52,24 @@ static const char *take(const cpu_device *device, const tnp_slice *slice, uint32
     if (scratch > 0 && !cpu_add(scratch, CPU_SCRATCH_ALIGNMENT, &scratch))
         return "the op needs more scratch than there can be";
 
-    tnp_pack pack;
-    const tnp_pack *packs[] = { &pack };
-    if (node->packed >= 0)
-        pack = cpu_pack_of(node, node->inputs[node->packed]);
+    tnp_pack own[CPU_MAX_INPUTS];
+    const tnp_pack *packs[CPU_MAX_INPUTS];
+    uint32_t pack_count = 0;
+    for (uint32_t i = 0; i < node->job.input_count; i++) {
+        if (!(node->packed >> i & 1u))
+            continue;
+        own[pack_count] = cpu_pack_of(node, i);
+        packs[pack_count] = &own[pack_count];
+        pack_count++;
+    }
 
     tnp_claim claim = {
         .size = sizeof claim,
-        .node_count = 1,
+        .node_count = node_count,
         .in_place_count = in_place_count,
-        .pack_count = node->packed >= 0,
+        .pack_count = pack_count,
         .packs = packs,
-        .nodes = &index,
+        .nodes = nodes,
         .in_place = in_place,
         .name = node->rule.name,
         .cost_ns = cost_of(device, slice, node),
@@ -69,6 +77,35 @@ static const char *take(const cpu_device *device, const tnp_slice *slice, uint32
     };
     sink->take(sink->context, &claim);
     return NULL;
+}
+
+static void take_units_at(const cpu_device *device, const tnp_slice *slice,
+                          const cpu_storage *storages, uint32_t index, const tnp_claim_sink *sink)
+{
+    cpu_unit units[2];
+    const uint32_t count = cpu_unit_find(slice, storages, index, units);
+    for (uint32_t i = 0; i < count; i++) {
+        cpu_node node;
+        if (!cpu_unit_read(device, slice, units[i].nodes, units[i].node_count, &node))
+            (void)take(device, slice, units[i].nodes, units[i].node_count, &node, sink);
+    }
+}
+
+static tnp_status take_units(const cpu_device *device, const tnp_slice *slice,
+                             const tnp_claim_sink *sink, tnp_error *err)
+{
+    uint64_t bytes;
+    cpu_storage *storages = NULL;
+    if (cpu_mul(slice->storage_count, sizeof *storages, &bytes))
+        storages = cpu_alloc(device->instance, bytes);
+    if (!storages)
+        return cpu_error(err, TNP_E_HOST_MEMORY, "claim: no memory to count %u storages",
+                         slice->storage_count);
+    cpu_count_users(slice, storages);
+    for (uint32_t i = 0; i < slice->node_count; i++)
+        take_units_at(device, slice, storages, i, sink);
+    cpu_free(device->instance, storages);
+    return TNP_OK;
 }
 
 tnp_status cpu_claim(tnp_device *handle, const tnp_slice *what, const tnp_claim_sink *sink,
@@ -85,9 +122,9 @@ tnp_status cpu_claim(tnp_device *handle, const tnp_slice *what, const tnp_claim_
         cpu_node node;
         const char *reason = cpu_node_read(device, &slice, i, &node);
         if (!reason)
-            reason = take(device, &slice, i, &node, sink);
+            reason = take(device, &slice, &i, 1, &node, sink);
         if (reason)
             sink->refuse(sink->context, i, reason);
     }
-    return TNP_OK;
+    return device->instance->options.fuse ? take_units(device, &slice, sink, err) : TNP_OK;
 }

@@ -3,6 +3,7 @@
 #include "node.h"
 #include "pack.h"
 #include "program.h"
+#include "unit.h"
 
 //   | cpu_program | values | storages | steps | attributes | names |
 typedef struct program_layout {
@@ -30,37 +31,45 @@ static bool lay_out(const tnp_compile *what, const tnp_slice *slice, uint64_t na
            cpu_layout_add(name_bytes, 1, &layout->names, &layout->bytes);
 }
 
-// A unit comes with the pack that was claimed, or without one: then the weight is read as it is.
+static bool is_pack_of(const tnp_pack *claimed, const cpu_node *node, uint32_t input)
+{
+    tnp_pack pack, own = cpu_pack_of(node, input);
+    return TNP_TAKE(&pack, claimed) && pack.flags == own.flags && pack.value == own.value &&
+           pack.layout == own.layout && pack.group_rows == own.group_rows &&
+           pack.group_bytes == own.group_bytes;
+}
+
+// A unit comes with the packs that were claimed, or without any: then the weights are read as they
+// are.
 static tnp_status read_packs(const tnp_claim *claim, uint32_t unit, cpu_node *node, tnp_error *err)
 {
-    if (claim->pack_count == 0 && (node->packed < 0 || node->in[node->packed].layout == 0)) {
-        node->packed = -1;
+    bool is_as_claimed = true;
+    uint32_t part = 0;
+    for (uint32_t i = 0; i < node->job.input_count; i++) {
+        if (!(node->packed >> i & 1u))
+            continue;
+        if (claim->pack_count == 0)
+            is_as_claimed &= node->in[i].layout == 0;
+        else
+            is_as_claimed &= part < claim->pack_count && is_pack_of(claim->packs[part], node, i);
+        part++;
+    }
+    if (claim->pack_count == 0)
+        node->packed = 0;
+    if (is_as_claimed && (claim->pack_count == 0 || claim->pack_count == part))
         return TNP_OK;
-    }
-    tnp_pack pack, own;
-    if (claim->pack_count == 1 && node->packed >= 0) {
-        own = cpu_pack_of(node, node->inputs[node->packed]);
-        if (TNP_TAKE(&pack, claim->packs[0]) && pack.flags == own.flags &&
-            pack.value == own.value && pack.layout == own.layout &&
-            pack.group_rows == own.group_rows && pack.group_bytes == own.group_bytes)
-            return TNP_OK;
-    }
     return cpu_error(err, TNP_E_ARG, "compile: unit %u ('%s') has %u packs, not as claimed", unit,
                      node->name, claim->pack_count);
 }
 
-// The one node of a unit, as it was claimed.
+// A unit as it was claimed.
 static tnp_status read_unit(const cpu_device *device, const tnp_slice *slice, const tnp_claim *what,
                             uint32_t unit, tnp_claim *claim, cpu_node *node, tnp_error *err)
 {
     if (!TNP_TAKE(claim, what) || TNP_ALIEN(claim->flags, 0))
         return cpu_error(err, TNP_E_UNSUPPORTED,
                          "compile: unit %u has a property that this plugin does not know", unit);
-    if (claim->node_count != 1 || claim->nodes[0] >= slice->node_count)
-        return cpu_error(err, TNP_E_ARG,
-                         "compile: unit %u is no claim of this plugin, which are one node each",
-                         unit);
-    const char *reason = cpu_node_read(device, slice, claim->nodes[0], node);
+    const char *reason = cpu_unit_read(device, slice, claim->nodes, claim->node_count, node);
     if (reason)
         return cpu_error(err, TNP_E_ARG, "compile: unit %u was not claimed: %s", unit, reason);
     return read_packs(claim, unit, node, err);
@@ -77,47 +86,31 @@ static tnp_status check_units(const cpu_device *device, const tnp_compile *what,
         tnp_status status = read_unit(device, slice, what->units[i], i, &claim, &node, err);
         if (status != TNP_OK)
             return status;
-        *name_bytes += strlen(node.name) + 1;
+        *name_bytes += strlen(node.name) + 1 + strlen(node.rule.name) + 1;
     }
     return TNP_OK;
 }
 
-static void count_user(cpu_program *program, uint32_t storage, uint32_t node)
+// A result that no node but its own looks at, and that does not leave, gets no bytes.
+static bool is_for_nobody(const cpu_program *program, const cpu_value *result)
 {
-    if (storage >= program->storage_count || program->storages[storage].last_user == node + 1)
-        return;
-    program->storages[storage].last_user = node + 1;
-    program->storages[storage].users++;
+    return !(result->storage_flags & CPU_SEEN_OUTSIDE) &&
+           program->storages[result->storage].users == 1;
 }
 
-static void count_users_of_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
-                                 uint32_t node)
+static bool is_for_somebody(const cpu_program *program, const cpu_node *node)
 {
-    if (index >= slice->value_count)
-        return;
-    const tnp_value *value = slice->values[index];
-    count_user(program, value->storage, node);
-    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        if (value->extent[d] != 0 && value->extent[d] <= slice->value_count)
-            count_user(program, slice->values[value->extent[d] - 1]->storage, node);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (!is_for_nobody(program, &node->outs[i]))
+            return true;
+    return false;
 }
 
-static void count_users(cpu_program *program, const tnp_slice *slice)
+static const char *keep_text(char **texts, const char *text)
 {
-    for (uint32_t n = 0; n < slice->node_count; n++) {
-        for (uint32_t i = 0; i < slice->nodes[n]->input_count; i++)
-            count_users_of_value(program, slice, slice->nodes[n]->inputs[i], n);
-        for (uint32_t i = 0; i < slice->nodes[n]->output_count; i++)
-            count_users_of_value(program, slice, slice->nodes[n]->outputs[i], n);
-    }
-}
-
-// A result that stays inside its unit gets no bytes. Units are one node, so nobody ever sees it.
-static bool is_for_nobody(const cpu_program *program, const cpu_node *node)
-{
-    const uint32_t seen =
-        TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES;
-    return !(node->out.storage_flags & seen) && program->storages[node->out.storage].users == 1;
+    char *kept = *texts;
+    *texts = stpcpy(kept, text) + 1;
+    return kept;
 }
 
 static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
@@ -136,39 +129,40 @@ static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t in
 }
 
 static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit,
-                     const tnp_claim *claim, const cpu_node *node, char *attributes, char **names)
+                     const tnp_claim *claim, const cpu_node *node, char *attributes, char **texts)
 {
     cpu_step *step = &program->steps[program->step_count++];
     *step = (cpu_step){
         .op = node->op,
-        .name = *names,
-        .op_name = node->rule.name,
+        .name = keep_text(texts, node->name),
+        .op_name = keep_text(texts, node->rule.name),
         .unit = unit,
         .input_count = node->job.input_count,
-        .output = node->output,
+        .output_count = node->output_count,
         .writes = node->rule.writes,
         .packed = node->packed,
         .scratch_bytes = claim->scratch_bytes,
     };
-    if (node->packed >= 0)
-        step->packed_bytes = cpu_pack_bytes(node->in[node->packed].dims[1],
-                                            cpu_value_row_bytes(&node->in[node->packed]));
     memcpy(step->inputs, node->inputs, sizeof step->inputs);
-    size_t name_bytes = strlen(node->name) + 1;
-    memcpy(*names, node->name, name_bytes);
-    *names += name_bytes;
     if (node->job.attr)
         step->attr = memcpy(attributes, node->attr, CPU_MAX_ATTR_BYTES);
 
     for (uint32_t i = 0; i < step->input_count; i++) {
         if (step->inputs[i] == TNP_NONE)
             continue;
-        need_value(program, slice, step->inputs[i], &node->in[i], (int32_t)i != node->packed);
+        need_value(program, slice, step->inputs[i], &node->in[i], !(node->packed >> i & 1u));
         if (cpu_node_may_reuse(node, i))
             step->may_reuse |= 1u << i;
     }
-    need_value(program, slice, step->output, &node->out, true);
-    program->storages[node->out.storage].is_written = true;
+    for (uint32_t i = 0; i < step->output_count; i++) {
+        const bool is_seen = !is_for_nobody(program, &node->outs[i]);
+        step->outputs[i] = node->outputs[i];
+        need_value(program, slice, step->outputs[i], &node->outs[i], is_seen);
+        if (!is_seen)
+            continue;
+        step->seen |= 1u << i;
+        program->storages[node->outs[i].storage].is_written = true;
+    }
 }
 
 static void find_lengths(const cpu_program *program, cpu_step *step, const cpu_value *value)
@@ -223,8 +217,8 @@ tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program *
     };
     for (uint32_t i = 0; i < slice.storage_count; i++)
         program->storages[i].bytes = slice.storages[i]->bytes;
-    count_users(program, &slice);
-    char *names = base + layout.names;
+    cpu_count_users(&slice, program->storages);
+    char *texts = base + layout.names;
     for (uint32_t i = 0; i < what.unit_count; i++) {
         tnp_claim claim;
         cpu_node node;
@@ -233,16 +227,18 @@ tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program *
             cpu_free(device->instance, program);
             return status;
         }
-        if (!is_for_nobody(program, &node))
+        if (is_for_somebody(program, &node))
             add_step(program, &slice, i, &claim, &node,
-                     base + layout.attributes + (uint64_t)i * CPU_MAX_ATTR_BYTES, &names);
+                     base + layout.attributes + (uint64_t)i * CPU_MAX_ATTR_BYTES, &texts);
     }
     for (uint32_t i = 0; i < program->step_count; i++) {
         cpu_step *step = &program->steps[i];
         for (uint32_t input = 0; input < step->input_count; input++)
             if (step->inputs[input] != TNP_NONE)
                 find_lengths(program, step, &program->values[step->inputs[input]]);
-        find_lengths(program, step, &program->values[step->output]);
+        for (uint32_t output = 0; output < step->output_count; output++)
+            if (step->seen >> output & 1u)
+                find_lengths(program, step, &program->values[step->outputs[output]]);
     }
     *out = (tnp_program *)program;
     return TNP_OK;

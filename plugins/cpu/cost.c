@@ -2,11 +2,29 @@
 #include "machine.h"
 #include "node.h"
 
-double cpu_job_flops(const cpu_job *job)
+static double elements_of(const cpu_tensor *tensor)
 {
     double n = 1;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        n *= (double)job->out.dims[d];
+        n *= (double)tensor->dims[d];
+    return n;
+}
+
+static double flops_of_products(const cpu_job *job)
+{
+    const cpu_products_attr *attr = job->attr;
+    const double k = (double)job->in[0].dims[0];
+    double flops = attr->is_normed ? 4 * elements_of(&job->in[0]) : 0;
+    for (uint32_t i = 0; i < attr->count; i++)
+        flops += 2 * k * elements_of(attr->gate ? &job->out : &job->outs[i]);
+    return attr->gate ? flops + 12 * elements_of(&job->out) : flops;
+}
+
+double cpu_job_flops(const cpu_job *job)
+{
+    if (job->op == CPU_OP_PRODUCTS)
+        return flops_of_products(job);
+    const double n = elements_of(&job->out);
     const double k = (double)job->in[0].dims[0], s = (double)job->in[1].dims[2];
     switch (job->op) {
 #define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
@@ -34,7 +52,9 @@ static double tensor_bytes(const cpu_tensor *tensor)
 
 double cpu_job_bytes(const cpu_job *job)
 {
-    double bytes = tensor_bytes(&job->out);
+    double bytes = 0;
+    for (uint32_t i = 0; i < CPU_MAX_OUTPUTS; i++)
+        bytes += tensor_bytes(&job->outs[i]);
     if (job->op == TNP_OP_GET_ROWS)   // of the table, only the rows
         return 2 * bytes;
     if (job->op == TNP_OP_SET_ROWS)

@@ -9,9 +9,9 @@ bool cpu_op_rule_find(tnp_op number, cpu_op_rule *out)
 {
     switch (number) {
 #define IN(i) (1u << (i))
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops) \
-    case number: \
-        *out = (cpu_op_rule){ #name, inputs_min, inputs_max, in_place, writes }; \
+#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
+    case number:                                                                                   \
+        *out = (cpu_op_rule){ #name, inputs_min, inputs_max, in_place, writes };                   \
         return true;
 #include <tenon/ops.def>
 #undef IN
@@ -66,21 +66,23 @@ static const char *read_output(const tnp_slice *slice, const tnp_node *node, cpu
     for (uint32_t i = 1; i < node->output_count; i++)
         if (node->outputs[i] != TNP_NONE)
             return "the op has more outputs than this plugin knows";
-    out->output = node->outputs[0];
-    const char *reason = cpu_value_read(slice, out->output, &out->out);
+    cpu_value *result = &out->outs[0];
+    out->output_count = 1;
+    out->outputs[0] = node->outputs[0];
+    const char *reason = cpu_value_read(slice, out->outputs[0], result);
     if (reason)
         return reason;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        if (out->out.dims[d] > 1 && out->out.strides[d] == 0)
+        if (result->dims[d] > 1 && result->strides[d] == 0)
             return "the output repeats its elements";
-    if (out->out.storage_flags & TNP_STORAGE_CONSTANT)
+    if (result->storage_flags & TNP_STORAGE_CONSTANT)
         return "the output is a constant";
-    cpu_tensor_fill(&out->out, NULL, &out->job.out);
+    cpu_tensor_fill(result, NULL, &out->job.out);
 
     if (out->rule.writes >= 0) {
         const cpu_value *table = &out->in[out->rule.writes];
-        if (!cpu_value_matches(table, &out->out) || table->storage != out->out.storage ||
-            table->offset != out->out.offset)
+        if (!cpu_value_matches(table, result) || table->storage != result->storage ||
+            table->offset != result->offset)
             return "the output is not the operand that the op writes through";
     }
     return NULL;
@@ -89,13 +91,12 @@ static const char *read_output(const tnp_slice *slice, const tnp_node *node, cpu
 // What is left only as a pack can be read as that pack alone.
 static const char *read_packed(cpu_node *out)
 {
-    if (out->job.options->repack)
-        out->packed = cpu_op_packed_input(&out->job);
-    if (out->packed >= 0 && !(out->in[out->packed].storage_flags & TNP_STORAGE_CONSTANT))
-        out->packed = -1;
+    int32_t packed = out->job.options->repack ? cpu_op_packed_input(&out->job) : -1;
+    if (packed >= 0 && (out->in[packed].storage_flags & TNP_STORAGE_CONSTANT))
+        out->packed = 1u << packed;
     for (uint32_t i = 0; i < out->job.input_count; i++)
         if (out->in[i].layout != 0 &&
-            ((int32_t)i != out->packed || out->in[i].layout != CPU_PACK_LAYOUT))
+            (!(out->packed >> i & 1u) || out->in[i].layout != CPU_PACK_LAYOUT))
             return "a constant is left only as a pack, and the op does not read that";
     return NULL;
 }
@@ -107,7 +108,6 @@ const char *cpu_node_read(const cpu_device *device, const tnp_slice *slice, uint
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < CPU_MAX_INPUTS; i++)
         out->inputs[i] = TNP_NONE;
-    out->packed = -1;
     if (!TNP_TAKE(&node, slice->nodes[index]))
         return "the node has a property that this plugin does not know";
     out->name = node.name;
@@ -136,7 +136,7 @@ bool cpu_node_may_reuse(const cpu_node *node, uint32_t input)
 {
     const cpu_value *in = &node->in[input];
     if (!(node->rule.in_place >> input & 1u) || in->dtype == 0 ||
-        !cpu_value_matches(in, &node->out) || (in->storage_flags & TNP_STORAGE_CONSTANT))
+        !cpu_value_matches(in, &node->outs[0]) || (in->storage_flags & TNP_STORAGE_CONSTANT))
         return false;
     for (uint32_t i = 0; i < node->job.input_count; i++) {
         const cpu_value *other = &node->in[i];

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 #include <tenon/plugin.h>
 
-#define CPU_MAX_INPUTS 6
+#define CPU_MAX_INPUTS  6
+#define CPU_MAX_OUTPUTS 3
 
 typedef struct cpu_kernels cpu_kernels;   // kernels.h: the micro-kernels of the level chosen
 
@@ -16,6 +17,7 @@ typedef struct cpu_options {
     int activations_f32;   // activations=f32: weights are decoded, activations stay F32; else q8:
                            // rounded to int8 in blocks of 32
     int repack;            // repack=on: weights are claimed as packs where that is faster (pack.h)
+    int fuse;              // fuse=on: some nodes are claimed together too (unit.h)
 } cpu_options;
 
 // One operand, with its address of this binding and the lengths of this run.
@@ -30,13 +32,17 @@ typedef struct cpu_tensor {
                                      // strides[1] is then the bytes that a row takes there
 } cpu_tensor;
 
-// One node of one run. The same job is seen by all workers.
+// One node of one run, or some that were claimed together (unit.h). The same job is seen by all
+// workers.
 typedef struct cpu_job {
     tnp_op op;
     uint32_t input_count;
     const void *attr;   // as plugin.h has it, copied by TNP_TAKE; NULL = none
     cpu_tensor in[CPU_MAX_INPUTS];
-    cpu_tensor out;
+    union {
+        cpu_tensor out;                     // of one node: its one output
+        cpu_tensor outs[CPU_MAX_OUTPUTS];   // data NULL = not to be made
+    };
     char *scratch;   // scratch_bytes of this op for these full dims, 64-byte
                      // aligned, shared by all workers
     const cpu_kernels *kernels;
@@ -44,6 +50,20 @@ typedef struct cpu_job {
     _Atomic(const char *) failure;   // static text; the first one set fails the work with
                                      // TNP_E_DATA
 } cpu_job;
+
+// Some nodes as one, in place of a number of ops.def: products of one activation (unit.h). in[0] is
+// the activation, in[CPU_PRODUCTS_WEIGHT] is the first of the weights, in[CPU_PRODUCTS_NORM] the
+// weight of the norm before them, if it has one.
+#define CPU_OP_PRODUCTS     0xfffffff0u
+#define CPU_PRODUCTS_WEIGHT 1u
+#define CPU_PRODUCTS_NORM   4u
+
+typedef struct cpu_products_attr {
+    uint32_t count;   // of products: 1 to CPU_MAX_OUTPUTS
+    tnp_op gate;      // 0 = each product is a result; else swiglu(gate, up) and the like is the one
+    int is_normed;    // by rms_norm, with eps
+    float eps;
+} cpu_products_attr;
 
 // One op. Everything is decided from the node's full dims (claim) and the job (run); workers share
 // a run by taking fixed parts of the output, so that the bits do not depend on their number.
@@ -62,8 +82,9 @@ typedef struct cpu_op {
 } cpu_op;
 
 const cpu_op *cpu_op_find(tnp_op number);   // NULL = not an op of this plugin
+extern const cpu_op cpu_products_op;        // of CPU_OP_PRODUCTS
 
-// The operand that the node reads faster when it is packed (pack.h), if that is a constant; -1 =
+// The operand that one node reads faster when it is packed (pack.h), if that is a constant; -1 =
 // none. Same argument as refuse; dtype and dims of that operand alone decide.
 int32_t cpu_op_packed_input(const cpu_job *node);
 

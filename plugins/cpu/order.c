@@ -9,7 +9,7 @@
 // conflict with one nearby, and the work of a bind stays proportional to its steps.
 enum { LOOK_BACK = 64 };
 
-// Operands, the output and the scratch of one step.
+// Operands, outputs and the scratch of one step.
 typedef struct stretch {
     uintptr_t begin, end;
     const cpu_value *value;   // NULL = scratch
@@ -18,7 +18,7 @@ typedef struct stretch {
 
 typedef struct accesses {
     uint32_t count;
-    stretch stretches[CPU_MAX_INPUTS + 2];
+    stretch stretches[CPU_MAX_INPUTS + CPU_MAX_OUTPUTS + 1];
 } accesses;
 
 static void add_value(const cpu_bound *bound, uint32_t index, bool is_written, accesses *to)
@@ -34,9 +34,11 @@ static void list_accesses(const cpu_bound *bound, uint32_t index, accesses *to)
     const cpu_step *step = &bound->program->steps[index];
     uintptr_t scratch = (uintptr_t)bound->steps[index].job.scratch;
     to->count = 0;
-    add_value(bound, step->output, true, to);
+    for (uint32_t i = 0; i < step->output_count; i++)
+        if (step->seen >> i & 1u)
+            add_value(bound, step->outputs[i], true, to);
     for (uint32_t i = 0; i < step->input_count; i++)
-        if (step->inputs[i] != TNP_NONE && (int32_t)i != step->packed)   // nobody writes a pack
+        if (step->inputs[i] != TNP_NONE && !(step->packed >> i & 1u))   // nobody writes a pack
             add_value(bound, step->inputs[i], false, to);
     if (step->scratch_bytes > CPU_SCRATCH_ALIGNMENT)   // the rest is there to be aligned with
         to->stretches[to->count++] = (stretch){

@@ -7,19 +7,20 @@
 
 _Static_assert(CPU_PACK_ROWS == CPU_PANEL_ROWS, "a group is what a kernel multiplies at once");
 
-uint64_t cpu_pack_bytes(int64_t rows, uint64_t row_bytes)
+uint64_t cpu_pack_bytes(const cpu_value *matrix)
 {
-    return (uint64_t)((rows + CPU_PACK_ROWS - 1) / CPU_PACK_ROWS) * CPU_PACK_ROWS * row_bytes;
+    const uint64_t groups = ((uint64_t)matrix->dims[1] + CPU_PACK_ROWS - 1) / CPU_PACK_ROWS;
+    return groups * CPU_PACK_ROWS * cpu_value_row_bytes(matrix);
 }
 
-tnp_pack cpu_pack_of(const cpu_node *node, uint32_t value)
+tnp_pack cpu_pack_of(const cpu_node *node, uint32_t input)
 {
     return (tnp_pack){
         .size = sizeof(tnp_pack),
-        .value = value,
+        .value = node->inputs[input],
         .layout = CPU_PACK_LAYOUT,
         .group_rows = CPU_PACK_ROWS,
-        .group_bytes = CPU_PACK_ROWS * cpu_value_row_bytes(&node->in[node->packed]),
+        .group_bytes = CPU_PACK_ROWS * cpu_value_row_bytes(&node->in[input]),
     };
 }
 

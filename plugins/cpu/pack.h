@@ -7,12 +7,11 @@
 #define CPU_PACK_LAYOUT 1u   // its number in tnp_pack.layout; another layout would take the next
 #define CPU_PACK_ROWS   8
 
-// The pack that a node wants of its operand `packed`, of which `value` is the index; all of it but
-// the value depends on that operand alone.
-tnp_pack cpu_pack_of(const cpu_node *node, uint32_t value);
+// The pack that a node wants of an operand; all of it but the index of the value depends on that
+// operand alone.
+tnp_pack cpu_pack_of(const cpu_node *node, uint32_t input);
 
-// Bytes of a packed matrix of such rows.
-uint64_t cpu_pack_bytes(int64_t rows, uint64_t row_bytes);
+uint64_t cpu_pack_bytes(const cpu_value *matrix);   // when it is packed
 
 // The call of the plugin's table.
 tnp_status cpu_pack(tnp_device *device, const tnp_value *value, uint32_t layout, const void *source,

@@ -1,6 +1,6 @@
 // program.h: compiled slices and their bindings.
 //
-//   program   what runs, without addresses: the values, and a step for each node, in order
+//   program   what runs, without addresses: the values, and a step for each unit, in order
 //   bound     a job for each step, with addresses; a run fills in lengths and works through them
 //
 // A length is read early, before the run's first step, when no step of the program makes it; else
@@ -15,24 +15,26 @@
 
 typedef struct cpu_storage {
     uint64_t bytes;
-    bool is_needed;             // some step looks at it, so it must be bound
+    bool is_needed;   // some step looks at it, so it must be bound
     bool is_written;
-    uint32_t users;             // nodes of the slice that look at it, or take a length from it
-    uint32_t last_user;         // 1 + the last of them, while they are counted
+    uint32_t users;       // nodes of the slice that look at it, or take a length from it
+    uint32_t last_user;   // 1 + the last of them, while they are counted
 } cpu_storage;
 
 typedef struct cpu_step {
     const cpu_op *op;
     const void *attr;
-    const char *name;           // the node's
+    const char *name;   // the first node's
     const char *op_name;
-    uint32_t unit;              // index among the units given to compile
+    uint32_t unit;   // index among the units given to compile
     uint32_t input_count;
-    uint32_t inputs[CPU_MAX_INPUTS], output;   // indices of values; TNP_NONE = left out
-    uint32_t may_reuse;         // a bit for each input that the output may overwrite
-    int32_t writes;             // the input that the op writes through, -1 = none
-    int32_t packed;             // the input that is read packed, -1 = none
-    uint64_t packed_bytes;      // of that pack
+    uint32_t inputs[CPU_MAX_INPUTS];   // indices of values; TNP_NONE = left out
+    uint32_t output_count;
+    uint32_t outputs[CPU_MAX_OUTPUTS];   // the same
+    uint32_t seen;                       // a bit for each output that somebody looks at
+    uint32_t may_reuse;                  // a bit for each input that the one output may overwrite
+    int32_t writes;                      // the input that the op writes through, -1 = none
+    uint32_t packed;                     // a bit for each input that is read packed
     uint64_t scratch_bytes;
     bool has_early_lengths, has_late_lengths;
 } cpu_step;
@@ -41,8 +43,8 @@ struct cpu_program {
     uint32_t tag;
     cpu_device *device;
     uint32_t unit_count, value_count, storage_count, step_count;
-    cpu_value *values;          // indexed as in the slice
-    cpu_storage *storages;      // indexed as in the slice
+    cpu_value *values;       // indexed as in the slice
+    cpu_storage *storages;   // indexed as in the slice
     cpu_step *steps;
 };
 
@@ -54,8 +56,8 @@ typedef struct cpu_place {
 
 typedef struct cpu_bound_step {
     cpu_job job;
-    char *packed;               // where the pack is
-    bool is_outside;            // a length was not within its dim: these say which
+    char *packed[CPU_MAX_INPUTS];   // where the packs are
+    bool is_outside;                // a length was not within its dim: these say which
     uint32_t outside_dim;
     int64_t outside_length, outside_most;
     // Order (order.h). waits_for: 1 + the latest step before this one that touches the same bytes;
@@ -63,17 +65,20 @@ typedef struct cpu_bound_step {
     // than 0. 0 = none
     bool may_share, is_shared;   // by the work at full dims; by that of the run at hand
     uint32_t waits_for, waits_for_shared;
-    uint64_t begin_ns, end_ns;  // of the last run, when traced
+    uint64_t begin_ns, end_ns;   // of the last run, when traced
 } cpu_bound_step;
 
 struct cpu_bound {
     uint32_t tag;
     bool is_traced;
-    uint32_t shared_count;      // steps of the run at hand that all workers share
+    uint32_t shared_count;   // steps of the run at hand that all workers share
     cpu_program *program;
-    cpu_place *places;          // of each storage
+    cpu_place *places;   // of each storage
     cpu_bound_step *steps;
 };
+
+// Counts into storages, all 0, one for each of the slice.
+void cpu_count_users(const tnp_slice *slice, cpu_storage *storages);
 
 cpu_program *cpu_program_from(tnp_program *program);
 cpu_bound *cpu_bound_from(tnp_bound *bound);

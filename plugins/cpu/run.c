@@ -56,7 +56,12 @@ static bool read_step_lengths(const cpu_bound *bound, uint32_t index, bool is_la
             !read_lengths(bound, own, &bound->program->values[step->inputs[i]], &own->job.in[i],
                           is_late))
             return false;
-    return read_lengths(bound, own, &bound->program->values[step->output], &own->job.out, is_late);
+    for (uint32_t i = 0; i < step->output_count; i++)
+        if ((step->seen >> i & 1u) &&
+            !read_lengths(bound, own, &bound->program->values[step->outputs[i]], &own->job.outs[i],
+                          is_late))
+            return false;
+    return true;
 }
 
 // Where one worker is in a run.

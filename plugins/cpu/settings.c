@@ -28,9 +28,20 @@ static tnp_status read_count(const tnp_host *host, const char *key, uint32_t mos
     return TNP_OK;
 }
 
+static tnp_status read_switch(const tnp_host *host, const char *key, int *out, tnp_error *err)
+{
+    const char *text = host->setting(host->context, key);
+    if (!text)
+        return TNP_OK;
+    *out = strcmp(text, "on") == 0;
+    if (!*out && strcmp(text, "off") != 0)
+        return cpu_error(err, TNP_E_ARG, "setting %s=%s: must be on or off", key, text);
+    return TNP_OK;
+}
+
 tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error *err)
 {
-    cpu_settings settings = { .devices = 1, .options.repack = 1 };
+    cpu_settings settings = { .devices = 1, .options = { .repack = 1, .fuse = 1 } };
 
     const char *activations = host->setting(host->context, "activations");
     if (activations) {
@@ -39,13 +50,11 @@ tnp_status cpu_settings_read(const tnp_host *host, cpu_settings *out, tnp_error 
             return cpu_error(err, TNP_E_ARG, "setting activations=%s: must be f32 or q8",
                              activations);
     }
-    const char *repack = host->setting(host->context, "repack");
-    if (repack) {
-        settings.options.repack = strcmp(repack, "on") == 0;
-        if (!settings.options.repack && strcmp(repack, "off") != 0)
-            return cpu_error(err, TNP_E_ARG, "setting repack=%s: must be on or off", repack);
-    }
-    tnp_status status = read_count(host, "devices", CPU_MAX_DEVICES, &settings.devices, err);
+    tnp_status status = read_switch(host, "repack", &settings.options.repack, err);
+    if (status == TNP_OK)
+        status = read_switch(host, "fuse", &settings.options.fuse, err);
+    if (status == TNP_OK)
+        status = read_count(host, "devices", CPU_MAX_DEVICES, &settings.devices, err);
     if (status == TNP_OK)
         status = read_count(host, "threads", 1024, &settings.threads, err);
     if (status == TNP_OK)

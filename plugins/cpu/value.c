@@ -1,16 +1,13 @@
 // value.c: values of a slice.
 #include "value.h"
 
-#define KNOWN_STORAGE_FLAGS \
-    (TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES)
-
 bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes)
 {
     switch (dtype) {
-#define DTYPE(number, NAME, block_elements, block_bytes) \
-    case number: \
-        *elements = block_elements; \
-        *bytes = block_bytes; \
+#define DTYPE(number, NAME, block_elements, block_bytes)                                           \
+    case number:                                                                                   \
+        *elements = block_elements;                                                                \
+        *bytes = block_bytes;                                                                      \
         return true;
 #include <tenon/dtypes.def>
     default:
@@ -37,7 +34,7 @@ static const char *read_storage(const tnp_slice *slice, uint32_t index, tnp_stor
 {
     if (index >= slice->storage_count)
         return "a value names a storage that the slice does not have";
-    if (!TNP_TAKE(out, slice->storages[index]) || TNP_ALIEN(out->flags, KNOWN_STORAGE_FLAGS))
+    if (!TNP_TAKE(out, slice->storages[index]) || TNP_ALIEN(out->flags, CPU_SEEN_OUTSIDE))
         return "a storage has a property that this plugin does not know";
     return NULL;
 }

@@ -5,17 +5,21 @@
 #include "cpu.h"
 
 typedef struct cpu_value {
-    tnp_dtype dtype;                  // 0 = not used by the program
+    tnp_dtype dtype;   // 0 = not used by the program
     uint32_t rank;
     int64_t dims[TNP_MAX_DIMS];
-    int64_t strides[TNP_MAX_DIMS];    // bytes, >= 0
-    uint32_t extent[TNP_MAX_DIMS];    // 1 + index of the value with the length, 0 = all
-    uint32_t layout;                  // not 0: a constant of which only this pack is left
+    int64_t strides[TNP_MAX_DIMS];   // bytes, >= 0
+    uint32_t extent[TNP_MAX_DIMS];   // 1 + index of the value with the length, 0 = all
+    uint32_t layout;                 // not 0: a constant of which only this pack is left
     uint32_t storage;
     uint32_t storage_flags;
-    uint64_t offset;                  // in the storage
+    uint64_t offset;       // in the storage
     uint64_t span_bytes;   // from the first byte of the first element to the last of the last
 } cpu_value;
+
+// Flags of a storage that somebody outside the slice looks at.
+#define CPU_SEEN_OUTSIDE                                                                           \
+    (TNP_STORAGE_CONSTANT | TNP_STORAGE_STATE | TNP_STORAGE_ENTERS | TNP_STORAGE_LEAVES)
 
 // Elements and bytes of one block; false for a type that is not known here.
 bool cpu_dtype_block(tnp_dtype dtype, int64_t *elements, uint32_t *bytes);

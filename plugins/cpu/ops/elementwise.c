@@ -111,6 +111,18 @@ static void reglu(int64_t n, const float *gate, const float *up, float *out)
 
 // ------------------------------------------------------------------------------------------- ops
 
+cpu_binary_kernel *cpu_gated_kernel(const cpu_kernels *kernels, tnp_op op)
+{
+    switch (op) {
+    case TNP_OP_GEGLU:
+        return kernels->geglu;
+    case TNP_OP_REGLU:
+        return reglu;
+    default:
+        return kernels->swiglu;
+    }
+}
+
 static cpu_binary_kernel *binary_kernel(const cpu_kernels *kernels, tnp_op op)
 {
     switch (op) {
@@ -122,12 +134,8 @@ static cpu_binary_kernel *binary_kernel(const cpu_kernels *kernels, tnp_op op)
         return kernels->mul;
     case TNP_OP_DIV:
         return kernels->div;
-    case TNP_OP_GEGLU:
-        return kernels->geglu;
-    case TNP_OP_REGLU:
-        return reglu;
     default:
-        return kernels->swiglu;
+        return cpu_gated_kernel(kernels, op);
     }
 }
 

@@ -69,6 +69,9 @@ void cpu_convert_elements(const cpu_kernels *kernels, int64_t n, tnp_dtype from_
                           const char *from, int64_t from_stride, tnp_dtype to_dtype, char *to,
                           int64_t to_stride);
 
+// swiglu, geglu or reglu of (gate, up).
+cpu_binary_kernel *cpu_gated_kernel(const cpu_kernels *kernels, tnp_op op);
+
 int32_t cpu_index(const cpu_tensor *t, int64_t i);   // element i of dims[0] of an I32 operand
 
 // The first failure is kept.

@@ -186,7 +186,7 @@ static void take(void *context, const tnp_claim *claim)
     const passing *p = context;
     char room[128];
     tnp_claim own;
-    if (!TNP_TAKE(&own, claim))
+    if (!TNP_TAKE(&own, claim) || own.node_count != 1)   // of several it makes its own (fuse.c)
         return;
     for (uint32_t i = 0; i < own.node_count; i++)
         if (sim_refuses(p->spec, p->slice, own.nodes[i], room))

@@ -1,6 +1,6 @@
-// fuse.c: claims on several nodes, and what becomes of them. The CPU plugin takes nodes one by one,
-// so a unit of several is given to it in pieces: what stays inside it lies in its scratch, behind
-// one another with the scratch of each node.
+// fuse.c: claims on several nodes, and what becomes of them. A unit of several is given to the CPU
+// plugin in pieces, whatever that would take together itself: what stays inside it lies in its
+// scratch, behind one another with the scratch of each node.
 //
 //   scratch of a unit   | inner storage | inner storage | scratch of a node | …    each aligned
 //

@@ -58,9 +58,10 @@ static cpu_step *add_step(hand_made *h, uint32_t a, uint32_t b, uint32_t out)
         .op = &h->op,
         .input_count = 2,
         .inputs = { a, b },
-        .output = out,
+        .output_count = 1,
+        .outputs = { out },
+        .seen = 1,
         .writes = -1,
-        .packed = -1,
     };
     job->op = TNP_OP_ADD;
     job->input_count = 2;

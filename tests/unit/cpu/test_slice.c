@@ -76,7 +76,12 @@ static void take(void *context, const tnp_claim *claim)
 {
     test_claims *claims = context;
     uint32_t node = claim->nodes[0];
-    if (claims->is_taken[node])
+    if (claim->node_count > 1 && claims->unit_count < TEST_MAX_UNITS) {
+        test_unit *unit = &claims->units[claims->unit_count++];
+        unit->node_count = claim->node_count;
+        memcpy(unit->nodes, claim->nodes, claim->node_count * sizeof *unit->nodes);
+    }
+    if (claim->node_count > 1 || claims->is_taken[node])
         return;
     claims->is_taken[node] = true;
     claims->nodes[node] = node;
@@ -96,13 +101,19 @@ static void refuse(void *context, uint32_t node, const char *reason)
     snprintf(claims->reasons[node], sizeof claims->reasons[node], "%s", reason);
 }
 
+static tnp_status claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
+                        test_claims *out, tnp_error *err)
+{
+    memset(out, 0, sizeof *out);
+    tnp_claim_sink sink = { .size = sizeof sink, .context = out, .take = take, .refuse = refuse };
+    return plugin->claim(device, &slice->slice, &sink, err);
+}
+
 tnp_status test_slice_claim(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
                             test_claims *out)
 {
     tnp_error err = { .size = sizeof err };
-    memset(out, 0, sizeof *out);
-    tnp_claim_sink sink = { .size = sizeof sink, .context = out, .take = take, .refuse = refuse };
-    return plugin->claim(device, &slice->slice, &sink, &err);
+    return claim(slice, plugin, device, out, &err);
 }
 
 tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin, tnp_device *device,
@@ -110,7 +121,7 @@ tnp_status test_slice_compile(const test_slice *slice, const tnp_plugin *plugin,
 {
     test_claims claims;
     const tnp_claim *units[TEST_MAX_NODES];
-    tnp_status status = test_slice_claim(slice, plugin, device, &claims);
+    tnp_status status = claim(slice, plugin, device, &claims, err);
     if (status != TNP_OK)
         return status;
     for (uint32_t i = 0; i < slice->slice.node_count; i++)

@@ -6,7 +6,8 @@
 
 #include <tenon/plugin.h>
 
-enum { TEST_MAX_STORAGES = 24, TEST_MAX_VALUES = 32, TEST_MAX_NODES = 16, TEST_MAX_OPERANDS = 8 };
+enum { TEST_MAX_STORAGES = 24, TEST_MAX_VALUES = 32, TEST_MAX_NODES = 16, TEST_MAX_OPERANDS = 8,
+       TEST_MAX_UNITS = 8 };
 
 typedef struct test_slice {
     tnp_slice slice;
@@ -20,8 +21,15 @@ typedef struct test_slice {
     uint32_t results[TEST_MAX_NODES];
 } test_slice;
 
-// What a plugin said of a slice: the first claim of each node, or the reason against it.
+typedef struct test_unit {
+    uint32_t node_count, nodes[TEST_MAX_NODES];
+} test_unit;
+
+// What a plugin said of a slice: the first claim of each node alone, or the reason against it; and
+// which nodes it claimed together.
 typedef struct test_claims {
+    uint32_t unit_count;
+    test_unit units[TEST_MAX_UNITS];
     bool is_taken[TEST_MAX_NODES];
     tnp_claim claims[TEST_MAX_NODES];
     uint32_t nodes[TEST_MAX_NODES];
