@@ -16,8 +16,10 @@ static double flops_of_products(const cpu_job *job)
     const double k = (double)job->in[0].dims[0];
     double flops = attr->is_normed ? 4 * elements_of(&job->in[0]) : 0;
     for (uint32_t i = 0; i < attr->count; i++)
-        flops += 2 * k * elements_of(attr->gate ? &job->out : &job->outs[i]);
-    return attr->gate ? flops + 12 * elements_of(&job->out) : flops;
+        flops += 2 * k * elements_of(attr->tail ? &job->out : &job->outs[i]);
+    if (attr->tail)
+        flops += (attr->tail == TNP_OP_ADD ? 1 : 12) * elements_of(&job->out);
+    return flops;
 }
 
 double cpu_job_flops(const cpu_job *job)

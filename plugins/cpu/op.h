@@ -53,15 +53,17 @@ typedef struct cpu_job {
 
 // Some nodes as one, in place of a number of ops.def: products of one activation (unit.h). in[0] is
 // the activation, in[CPU_PRODUCTS_WEIGHT] is the first of the weights, in[CPU_PRODUCTS_NORM] the
-// weight of the norm before them, if it has one.
+// weight of the norm before them, if it has one, in[CPU_PRODUCTS_SUM] what is added behind one.
 #define CPU_OP_PRODUCTS     0xfffffff0u
 #define CPU_PRODUCTS_WEIGHT 1u
 #define CPU_PRODUCTS_NORM   4u
+#define CPU_PRODUCTS_SUM    5u
 
 typedef struct cpu_products_attr {
     uint32_t count;   // of products: 1 to CPU_MAX_OUTPUTS
-    tnp_op gate;      // 0 = each product is a result; else swiglu(gate, up) and the like is the one
-    int is_normed;    // by rms_norm, with eps
+    tnp_op tail;   // the one result is swiglu(gate, up) or the like, or add(in, product); 0 = each
+                   // product is a result
+    int is_normed;   // by rms_norm, with eps
     float eps;
 } cpu_products_attr;
 

@@ -53,21 +53,40 @@ static bool is_written_between(const tnp_slice *slice, const cpu_unit *unit)
     return false;
 }
 
+// Whether the node takes what this one makes, and nobody else does.
+static bool takes_all_of(const tnp_slice *slice, const cpu_storage *storages, uint32_t node,
+                         uint32_t maker)
+{
+    const uint32_t made = output_of(slice->nodes[maker]);
+    return (input_of(slice->nodes[node], 0) == made) != (input_of(slice->nodes[node], 1) == made) &&
+           stays_inside(slice, storages, made, 2);
+}
+
+// The sum that takes the one product. false: none.
+static bool find_sum(const tnp_slice *slice, const cpu_storage *storages, cpu_unit *unit)
+{
+    const uint32_t first = unit->nodes[0];
+    if (unit->node_count != 1)
+        return false;
+    for (uint32_t n = first + 1; n < slice->node_count && n - first <= LOOK; n++)
+        if (slice->nodes[n]->op == TNP_OP_ADD && takes_all_of(slice, storages, n, first)) {
+            unit->nodes[unit->node_count++] = n;
+            return true;
+        }
+    return false;
+}
+
 // The node that gates two of the products, which then become the unit's only ones. false: none.
 static bool find_gate(const tnp_slice *slice, const cpu_storage *storages, cpu_unit *unit)
 {
     const uint32_t first = unit->nodes[0];
     for (uint32_t n = first + 1; n < slice->node_count && n - first <= LOOK; n++) {
-        const tnp_node *node = slice->nodes[n];
-        if (!is_gated_op(node->op))
+        if (!is_gated_op(slice->nodes[n]->op))
             continue;
         cpu_unit gated = { 0 };
-        for (uint32_t i = 0; i < unit->node_count; i++) {
-            const uint32_t made = output_of(slice->nodes[unit->nodes[i]]);
-            if ((input_of(node, 0) == made || input_of(node, 1) == made) &&
-                stays_inside(slice, storages, made, 2))
+        for (uint32_t i = 0; i < unit->node_count; i++)
+            if (takes_all_of(slice, storages, n, unit->nodes[i]))
                 gated.nodes[gated.node_count++] = unit->nodes[i];
-        }
         if (gated.node_count != 2 || gated.nodes[1] > n)
             continue;
         gated.nodes[gated.node_count++] = n;
@@ -115,6 +134,7 @@ uint32_t cpu_unit_find(const tnp_slice *slice, const cpu_storage *storages, uint
     uint32_t found = 0, products = unit.node_count;
     if (find_gate(slice, storages, &unit))
         products = 2;
+    (void)find_sum(slice, storages, &unit);
     if (unit.node_count > 1 && !is_written_between(slice, &unit))
         out[found++] = unit;
     if (add_norm(slice, storages, &unit, products) && !is_written_between(slice, &unit))
@@ -195,18 +215,33 @@ static void swap_weights(cpu_node *node)
 // The gate's matrix comes first.
 static const char *read_gate(reading *r, const cpu_node *gate)
 {
-    if (r->attr->count != 2 || r->attr->gate != 0)
+    if (r->attr->count != 2 || r->attr->tail != 0)
         return no_unit;
     const bool is_swapped = gate->inputs[0] == r->made[1];
     if (gate->inputs[0] != r->made[is_swapped] || gate->inputs[1] != r->made[!is_swapped])
         return no_unit;
     if (is_swapped)
         swap_weights(r->out);
-    r->attr->gate = gate->job.op;
+    r->attr->tail = gate->job.op;
     memset(r->out->outs, 0, sizeof r->out->outs);
     memset(r->out->job.outs, 0, sizeof r->out->job.outs);
     r->out->output_count = 0;
     take_output(r->out, 0, gate);
+    return NULL;
+}
+
+// The product is the operand that was made here.
+static const char *read_sum(reading *r, const cpu_node *sum)
+{
+    if (r->attr->count != 1 || r->attr->tail != 0)
+        return no_unit;
+    const uint32_t other = sum->inputs[0] == r->made[0];
+    if (sum->inputs[!other] != r->made[0] || sum->inputs[other] == r->made[0])
+        return no_unit;
+    r->attr->tail = TNP_OP_ADD;
+    take_input(r->out, CPU_PRODUCTS_SUM, sum, other);
+    take_output(r->out, 0, sum);
+    r->out->rule.in_place = 1u << CPU_PRODUCTS_SUM;
     return NULL;
 }
 
@@ -232,13 +267,15 @@ static const char *read_part(reading *r, uint32_t index)
         return read_norm(r, &part);
     if (part.job.op == TNP_OP_MATMUL)
         return read_product(r, &part);
+    if (part.job.op == TNP_OP_ADD)
+        return read_sum(r, &part);
     return is_gated_op(part.job.op) ? read_gate(r, &part) : no_unit;
 }
 
 // A row that ends where a run says would be normed to another end than it is multiplied to.
 static bool has_row_lengths(const cpu_node *node)
 {
-    bool has = node->in[0].extent[0] != 0;
+    bool has = node->in[0].extent[0] != 0 || node->in[CPU_PRODUCTS_SUM].extent[0] != 0;
     for (uint32_t i = 0; i < node->output_count; i++)
         has |= node->outs[i].extent[0] != 0;
     return has;

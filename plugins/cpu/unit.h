@@ -2,6 +2,7 @@
 //
 //   rms_norm?   matmul   matmul?   matmul?               of one activation: q, k and v
 //   rms_norm?   matmul   matmul   swiglu | geglu | reglu   gate and up
+//   rms_norm?   matmul   add                             what goes back to the residual stream
 //
 // with weights that are multiplied in integers. What passes between the nodes gets no memory, and
 // the activation is normed and rounded once (ops/products.c).

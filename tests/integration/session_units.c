@@ -43,8 +43,8 @@ typedef struct unit {
     uint32_t products;
     int64_t rows[3];
     bool is_normed, has_norm_weight;
-    tnp_op gate;       // 0 = none
-    bool is_swapped;   // up comes before gate
+    tnp_op tail;       // what takes the products; 0 = nothing
+    bool is_swapped;   // up comes before gate; the product before what it is added to
 } unit;
 
 static const unit units[] = {
@@ -55,6 +55,8 @@ static const unit units[] = {
     { "matmul+matmul+swiglu", 2, { 168, 168 }, false, false, TNP_OP_SWIGLU, false },
     { "rms_norm+matmul+matmul+geglu", 2, { 70, 70 }, true, true, TNP_OP_GEGLU, true },
     { "rms_norm+matmul+matmul+reglu", 2, { 136, 136 }, true, false, TNP_OP_REGLU, false },
+    { "matmul+add", 1, { 184 }, false, false, TNP_OP_ADD, true },
+    { "rms_norm+matmul+add", 1, { 66 }, true, true, TNP_OP_ADD, false },
 };
 
 static tn_graph *make_graph(const unit *u, size_t type, int64_t tokens)
@@ -80,9 +82,14 @@ static tn_graph *make_graph(const unit *u, size_t type, int64_t tokens)
             (uint64_t)u->rows[i] * WIDTH / types[type].elements * types[type].bytes);
         made[i] = tn_graph_op(graph, TNP_OP_MATMUL, i == 0 ? "first" : NULL, operand, 2, NULL);
     }
-    if (u->gate) {
+    if (u->tail == TNP_OP_ADD)
+        made[1] = rig_op(graph, TNP_OP_TANH,
+                         tn_graph_weight(graph, "rest", TN_DTYPE_F32, 2,
+                                         (int64_t[]){ u->rows[0], tokens }, x,
+                                         (uint64_t)(u->rows[0] * tokens) * sizeof *x));
+    if (u->tail) {
         const tn_value pair[] = { made[u->is_swapped], made[!u->is_swapped] };
-        rig_finish(graph, tn_graph_op(graph, u->gate, NULL, pair, 2, NULL));
+        rig_finish(graph, tn_graph_op(graph, u->tail, NULL, pair, 2, NULL));
         return graph;
     }
     for (uint32_t i = 1; i < u->products; i++) {
@@ -124,7 +131,7 @@ static void run(tn_runtime *runtime, const unit *u, size_t type, int64_t tokens,
     tn_session *session = rig_session(runtime, (const tn_graph *[]){ graph }, 1, NULL);
     memset(to, 0, sizeof *to);
     rig_run(session, 0, graph, "x", x, (uint64_t)(WIDTH * tokens) * sizeof *x, NULL);
-    for (uint32_t i = 0; i < (u->gate ? 1 : u->products); i++)
+    for (uint32_t i = 0; i < (u->tail ? 1 : u->products); i++)
         rig_read(session, 0, graph, (const char *[]){ "out", "out1", "out2" }[i], to->out[i],
                  (uint64_t)(u->rows[i] * tokens) * sizeof(float));
     to->is_together = are_together(session, u);
@@ -182,7 +189,7 @@ static void what_passes_between_nodes_taken_together_gets_no_memory(void **state
         if (alone.is_together || !together.is_together)
             fail_msg("%s: the nodes are one: %d and %d", units[u].name, alone.is_together,
                      together.is_together);
-        if (units[u].gate && (!alone.has_first || together.has_first))
+        if (units[u].tail && (!alone.has_first || together.has_first))
             fail_msg("%s: the first product has bytes: %d and %d", units[u].name, alone.has_first,
                      together.has_first);
     }

@@ -1,22 +1,24 @@
 // products.c: one to three products (product.h) of one activation, as one unit (unit.h):
 //
-//   rms_norm?   products                      a result for each
-//   rms_norm?   gate, up   swiglu | geglu | reglu   one result
+//   rms_norm?   products                              a result for each
+//   rms_norm?   gate, up   swiglu | geglu | reglu     one result
+//   rms_norm?   product   add                         one result, which may lie where the sum's
+//                                                     other operand does
 //
 // The activation is normed and rounded once for all. Of a gated pair the gate grows where the
-// result is, a few rows for some tokens at a time, and meets its up while both are in cache. The
-// bits are those of the single ops.
+// result is, a few rows for some tokens at a time, and meets its up while both are in cache; so does
+// a product what it is added to. The bits are those of the single ops.
 //
 // Phase 0 prepares the activations, row by row where they are normed; there is one phase alone
 // where each worker does it for itself. Workers take contiguous ranges of the rows of all matrices.
 //
 // Scratch:  | activations: M rows of q8 |
-//           then for each worker  | of a product | up: {GATED_ROWS, tokens}? | a normed row, F32? |
+//           then for each worker  | of a product | up: {TAIL_ROWS, tokens}? | a normed row, F32? |
 #include "product.h"
 
 #include <string.h>
 
-#define GATED_ROWS 64   // of gate and up that meet at a time; a multiple of what products take
+#define TAIL_ROWS 64   // that meet at a time; a multiple of what products take
 
 typedef struct products {
     const cpu_products_attr *attr;
@@ -31,7 +33,7 @@ static products measure(const cpu_job *job)
     products all = { .attr = job->attr };
 
     for (uint32_t i = 0; i < all.attr->count; i++) {
-        const cpu_tensor *out = all.attr->gate ? &job->out : &job->outs[i];
+        const cpu_tensor *out = all.attr->tail ? &job->out : &job->outs[i];
 
         all.factors[i] = (cpu_factors){ job->kernels, job->options, &job->in[0],
                                         &job->in[CPU_PRODUCTS_WEIGHT + i], out };
@@ -40,8 +42,8 @@ static products measure(const cpu_job *job)
         if (all.parts[i].worker_bytes > all.product_bytes)
             all.product_bytes = cpu_lines(all.parts[i].worker_bytes);
     }
-    if (all.attr->gate)
-        all.up_bytes = GATED_ROWS * all.parts[0].tokens * (int64_t)sizeof(float);
+    if (all.attr->tail)
+        all.up_bytes = TAIL_ROWS * all.parts[0].tokens * (int64_t)sizeof(float);
     if (all.attr->is_normed)
         all.row_bytes = cpu_lines(all.parts[0].k * (int64_t)sizeof(float));
     return all;
@@ -62,6 +64,11 @@ static const char *refuse_products(const cpu_job *node)
     const cpu_products_attr *attr = node->attr;
     const cpu_tensor *norm = &node->in[CPU_PRODUCTS_NORM];
 
+    const cpu_tensor *sum = &node->in[CPU_PRODUCTS_SUM];
+
+    if (attr->tail == TNP_OP_ADD && (!is_plain_f32(sum) || sum->dims[0] != node->out.dims[0] ||
+                                     sum->dims[1] != node->out.dims[1]))
+        return "products together with a sum of what is not F32 in whole rows, or repeats";
     if (!is_plain_f32(&node->in[0]))
         return "products together of what is not F32 in whole rows";
     if (attr->is_normed && cpu_has(node, CPU_PRODUCTS_NORM) &&
@@ -69,7 +76,7 @@ static const char *refuse_products(const cpu_job *node)
         return "a norm before products with a weight that is not F32 and as long as a row";
     for (uint32_t i = 0; i < attr->count; i++) {
         const cpu_tensor *w = &node->in[CPU_PRODUCTS_WEIGHT + i];
-        const cpu_tensor *out = attr->gate ? &node->out : &node->outs[i];
+        const cpu_tensor *out = attr->tail ? &node->out : &node->outs[i];
         cpu_factors factors = { node->kernels, node->options, &node->in[0], w, out };
 
         if (!cpu_rank_at_most(w, 2) || !cpu_product_of_activations(&factors).way.pack)
@@ -119,46 +126,72 @@ static void prepare(const cpu_job *job, const products *all, uint32_t worker, ui
         prepare_normed(job, all, rows.begin, row, to + rows.begin * p->x_row_bytes);
 }
 
-// Rows of gate and up for some tokens. t: the first of them.
-static void multiply_gated(const cpu_job *job, const products *all, cpu_range rows, int64_t t,
-                           int64_t tokens, const char *prepared, char *own, float *up)
+// Some rows for some tokens.
+typedef struct tile {
+    cpu_range rows;
+    int64_t first_token, tokens;
+} tile;
+
+// The tile of a tensor like the result.
+static cpu_tensor tile_of(const cpu_tensor *t, const tile *at)
 {
-    cpu_binary_kernel *kernel = cpu_gated_kernel(job->kernels, all->attr->gate);
-    const int64_t count = rows.end - rows.begin;
-    cpu_tensor gates = job->out, ups = job->out;
+    cpu_tensor part = *t;
 
-    gates.data += rows.begin * (int64_t)sizeof(float) + t * gates.strides[1];
-    ups.data = (char *)up;
-    ups.strides[1] = GATED_ROWS * (int64_t)sizeof(float);
-    for (int i = 0; i < 2; i++) {
-        cpu_factors factors = all->factors[i];
-        cpu_product p = all->parts[i];
-        cpu_tensor w = *factors.w;
-
-        w.data += rows.begin * w.strides[1];
-        factors.w = &w;
-        factors.out = i == 0 ? &gates : &ups;
-        p.m = tokens;
-        p.n = count;
-        cpu_product_multiply(&factors, &p, 0, (cpu_range){ 0, count }, prepared + t * p.x_row_bytes,
-                             own);
-    }
-    for (int64_t i = 0; i < tokens; i++) {
-        float *gate = (float *)(void *)(gates.data + i * gates.strides[1]);
-
-        kernel(count, gate, up + i * GATED_ROWS, gate);
-    }
+    part.data += at->rows.begin * (int64_t)sizeof(float) + at->first_token * part.strides[1];
+    return part;
 }
 
-static void run_gated(const cpu_job *job, const products *all, cpu_range rows, const char *prepared,
-                      char *own, float *up)
+static void multiply_tile(const products *all, uint32_t i, const tile *at, const char *prepared,
+                          char *own, const cpu_tensor *out)
+{
+    cpu_factors factors = all->factors[i];
+    cpu_product p = all->parts[i];
+    cpu_tensor w = *factors.w;
+
+    w.data += at->rows.begin * w.strides[1];
+    factors.w = &w;
+    factors.out = out;
+    p.m = at->tokens;
+    p.n = at->rows.end - at->rows.begin;
+    cpu_product_multiply(&factors, &p, 0, (cpu_range){ 0, p.n },
+                         prepared + at->first_token * p.x_row_bytes, own);
+}
+
+// The last product is made in `up`. The other operand of the tail is the gate, which is made where
+// the result is, or what the product is added to.
+static void run_tile(const cpu_job *job, const products *all, const tile *at, const char *prepared,
+                     char *own, float *up)
+{
+    const int is_sum = all->attr->tail == TNP_OP_ADD;
+    cpu_binary_kernel *kernel = is_sum ? job->kernels->add
+                                       : cpu_gated_kernel(job->kernels, all->attr->tail);
+    cpu_tensor out = tile_of(&job->out, at), ups = out;
+    cpu_tensor other = is_sum ? tile_of(&job->in[CPU_PRODUCTS_SUM], at) : out;
+
+    ups.data = (char *)up;
+    ups.strides[1] = TAIL_ROWS * (int64_t)sizeof(float);
+    if (!is_sum)
+        multiply_tile(all, 0, at, prepared, own, &out);
+    multiply_tile(all, all->attr->count - 1, at, prepared, own, &ups);
+    for (int64_t t = 0; t < at->tokens; t++)
+        kernel(at->rows.end - at->rows.begin,
+               (const float *)(const void *)(other.data + t * other.strides[1]), up + t * TAIL_ROWS,
+               (float *)(void *)(out.data + t * out.strides[1]));
+}
+
+static void run_with_tail(const cpu_job *job, const products *all, cpu_range rows,
+                          const char *prepared, char *own, float *up)
 {
     const cpu_product *p = &all->parts[0];
+    tile at = { .first_token = 0 };
 
-    for (int64_t t = 0; t < p->m; t += p->tokens)
-        for (int64_t row = rows.begin; row < rows.end; row += GATED_ROWS)
-            multiply_gated(job, all, (cpu_range){ row, cpu_min(row + GATED_ROWS, rows.end) }, t,
-                           cpu_min(p->m - t, p->tokens), prepared, own, up);
+    for (; at.first_token < p->m; at.first_token += p->tokens) {
+        at.tokens = cpu_min(p->m - at.first_token, p->tokens);
+        for (at.rows = rows; at.rows.begin < rows.end; at.rows.begin += TAIL_ROWS) {
+            at.rows.end = cpu_min(at.rows.begin + TAIL_ROWS, rows.end);
+            run_tile(job, all, &at, prepared, own, up);
+        }
+    }
 }
 
 // What of `groups`, groups of rows of all matrices one after another, belongs to matrix i; `before`
@@ -212,8 +245,8 @@ static void run_products(cpu_job *job, uint32_t phase, uint32_t worker, uint32_t
         prepared = own_row;
         prepare(job, &all, 0, 1, row, prepared);
     }
-    if (all.attr->gate)
-        run_gated(job, &all, cpu_part(p->n, p->rows, worker, workers), prepared, own, up);
+    if (all.attr->tail)
+        run_with_tail(job, &all, cpu_part(p->n, p->rows, worker, workers), prepared, own, up);
     else
         run_apart(job, &all, worker, workers, prepared, own);
 }

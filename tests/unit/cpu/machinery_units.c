@@ -108,6 +108,14 @@ static void products_of_one_activation_are_claimed_together(void **state)
     test_slice_add_node(&m.slice, TNP_OP_MATMUL, NULL, "v", m.normed,
                         add_weight(&m, TNP_DTYPE_Q8_0), add_rows(&m, TNP_STORAGE_LEAVES, ROWS));
     assert_string_equal(units_of(&rig, &m), "123");
+
+    // The sum that takes a single product, once, in the place of what it is added to.
+    make(&m, TNP_OP_ADD, TNP_DTYPE_Q8_0);
+    assert_string_equal(units_of(&rig, &m), "12 012");
+    m.slice.operands[2][0] = m.x;   // k, which is added to q, or q to k
+    assert_string_equal(units_of(&rig, &m), "13 013 23");
+    m.slice.operands[3][1] = m.q;
+    assert_string_equal(units_of(&rig, &m), "01");
     rig_stop(&rig);
 }
 
