@@ -192,7 +192,7 @@ PY
 @test "--explain says what each device offers and gets" {
     run --separate-stderr tenon run austen a -n 1 --greedy --explain --set plugin.cpu.devices=2
     [ "$status" -eq 0 ]
-    [[ $stderr == *"cpu0: 89 claims"*"gets 72 nodes"*"cpu1: 89 claims"*"gets 0 nodes"* ]]
+    [[ $stderr == *"cpu0: 97 claims"*"gets 72 nodes"*"cpu1: 97 claims"*"gets 0 nodes"* ]]
     [[ $stderr == *"no plan is below"* ]]
 }
 

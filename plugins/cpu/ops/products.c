@@ -6,8 +6,8 @@
 //                                                     other operand does
 //
 // The activation is normed and rounded once for all. Of a gated pair the gate grows where the
-// result is, a few rows for some tokens at a time, and meets its up while both are in cache; so does
-// a product what it is added to. The bits are those of the single ops.
+// result is, a few rows for some tokens at a time, and meets its up while both are in cache; a
+// product meets what it is added to in the same way. The bits are those of the single ops.
 //
 // Phase 0 prepares the activations, row by row where they are normed; there is one phase alone
 // where each worker does it for itself. Workers take contiguous ranges of the rows of all matrices.
