@@ -246,7 +246,7 @@ planned_of() {
     run --separate-stderr tenon plan austen --check -t 2
     [ "$status" -eq 0 ]
     [[ $output =~ step\ [0-9]+\ of\ 39,\ \'[a-z0-9._]+\' ]]
-    [[ $output =~ needed\ +[0-9]{7}\ +6\.[0-9]\ MiB ]]
+    [[ $output =~ needed\ +[0-9]{7}\ +5\.[0-9]\ MiB ]]
     [[ $output == "austen: llama, a context of 256 tokens, 256 at once, 2 threads"*"cpu0, bytes"*"lower bound"*"capacity"*"live at the peak on cpu0: 256 tokens, step "*"scratch of "*"checked: "* ]]
 }
 
