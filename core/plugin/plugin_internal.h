@@ -293,6 +293,9 @@ enum { TNI_KEPT_BYTES = TNI_ANSWER_BYTES + 2048 };
 // ANSWERED, and a line says so once. Errors: TN_E_HOST_MEMORY.
 tn_status tni_probe(tn_runtime *runtime, tni_plugin *const *plugins, uint32_t count, tn_error *err);
 
+// The exit code of a child that came to its own end. A plugin has no reason to choose it.
+enum { TNI_PROBE_ENDED = 93 };
+
 // What came from a child, see probe_text.c.
 typedef struct tni_probed {
     bool has_begun;    // the file was read, and code of it was about to run

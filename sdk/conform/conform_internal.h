@@ -96,6 +96,7 @@ _Noreturn void kit_end(int code);
 // how a process ends. Answers the wait status; the case fails when it is not over in time.
 int kit_in_process(void (*body)(void *argument), void *argument, int timeout_ms);
 
+enum { KIT_LEFT = 93 };           // the exit code of kit_leave: no plugin has a reason to choose it
 _Noreturn void kit_leave(void);   // as an application does, with exit
 void kit_leave_from(void *argument);
 

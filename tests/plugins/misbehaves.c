@@ -8,8 +8,8 @@
 #include <tenon/plugin.h>
 #include <unistd.h>
 
-enum { LOAD = 1, QUERY, START, INFO, STOP, NOWHERE };
-enum { CRASH = 1, DIVIDE, LEAVE, HANG, PRINT, BABBLE, PART };
+enum { LOAD = 1, QUERY, START, INFO, STOP, UNLOAD, NOWHERE };
+enum { CRASH = 1, DIVIDE, LEAVE, QUIT, HANG, PRINT, BABBLE, PART };
 
 static volatile int zero;
 
@@ -27,6 +27,8 @@ static void misbehave(int place)
         break;
     case LEAVE:
         exit(3);
+    case QUIT:
+        _exit(0);
     case HANG:
         signal(SIGALRM, SIG_IGN);
         signal(SIGTERM, SIG_IGN);
@@ -57,6 +59,11 @@ __attribute__((constructor)) static void at_load(void)
     if (file >= 0 && write(file, "x", 1) == 1)
         close(file);
     misbehave(LOAD);
+}
+
+__attribute__((destructor)) static void at_unload(void)
+{
+    misbehave(UNLOAD);
 }
 
 #define STUB_OWN_QUERY
