@@ -312,6 +312,8 @@ bool tni_probed_read(const char *text, size_t bytes, tni_arena *arena, tni_probe
 
 // Takes devices that several plugins offer from all but one of them. Errors: TN_E_HOST_MEMORY.
 tn_status tni_owners_decide(tn_runtime *runtime, tn_error *err);
+// Tells which devices of two plugins may be one, where nothing tells; by the names that they have.
+void tni_owners_doubt(tn_runtime *runtime);
 // The file that holds this code: libtenon, or a program that it is linked into.
 bool tni_own_file(char *path, size_t room);
 

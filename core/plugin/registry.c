@@ -228,6 +228,7 @@ tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err)
     if (status == TN_OK)
         status = tni_owners_decide(runtime, err);
     name_devices(runtime);
+    tni_owners_doubt(runtime);
     tell_counts(runtime);
     return status;
 }
