@@ -8,7 +8,7 @@
 #include <tenon/plugin.h>
 #include <unistd.h>
 
-enum { LOAD = 1, QUERY, START, INFO, STOP, UNLOAD, NOWHERE };
+enum { LOAD = 1, QUERY, START, INFO, CLOSE, STOP, UNLOAD, NOWHERE };
 enum { CRASH = 1, DIVIDE, LEAVE, QUIT, HANG, PRINT, BABBLE, PART };
 
 static volatile int zero;
@@ -69,6 +69,7 @@ __attribute__((destructor)) static void at_unload(void)
 #define STUB_OWN_QUERY
 #define STUB_START       start
 #define STUB_STOP        stop
+#define STUB_CLOSE       close_device
 #define STUB_DEVICE_INFO info
 
 static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err)
@@ -78,6 +79,12 @@ static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err
     *out = (tnp_instance *)&object;
     misbehave(START);
     return TNP_OK;
+}
+
+static void close_device(tnp_device *device)
+{
+    (void)device;
+    misbehave(CLOSE);
 }
 
 static void stop(tnp_instance *instance)
