@@ -1,6 +1,6 @@
-// close.c: the end of devices and plugins. A driver may hang in it, and an application that has done
-// its work is to end: the calls are made on a thread of their own, which is left behind when one of
-// them does not come back within hang_timeout_ms.
+// close.c: the end of devices and plugins. A driver may hang in it, and an application that has
+// done its work is to end: the calls are made on a thread of their own, which is left behind when
+// one of them does not come back within hang_timeout_ms.
 #include <pthread.h>
 #include <time.h>
 

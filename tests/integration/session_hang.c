@@ -1,5 +1,5 @@
-// Devices from which nothing comes: they are given up, with a line, and the session goes on; a close
-// that does not come back is left behind. What is only slow is waited for.
+// Devices from which nothing comes: they are given up, with a line, and the session goes on; a
+// close that does not come back is left behind. What is only slow is waited for.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
