@@ -17,7 +17,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -28,8 +27,8 @@
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/error.h"
-#include "base/macros.h"
 #include "base/team_judge.h"
+#include "base/thread.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -234,26 +233,16 @@ static uint32_t count_spins(void)
     return (uint32_t)(LOOKS * (uint64_t)SPIN_NS / (least ? least : 1));
 }
 
-// Starts the pool's threads with signals blocked: those belong to the application's own threads.
-// But not what a fault of the thread itself raises: blocked, it would end the process whatever
-// handler there is, such as that of map_guard.c.
 static uint32_t start_threads(tni_pool *pool, uint32_t wanted)
 {
-    static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < TN_COUNT_OF(faults); i++)
-        sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
     uint32_t started = 1;
     for (; started < wanted; started++) {
         tni_worker *worker = &pool->workers[started - 1];
         worker->pool = pool;
         worker->index = started;
-        if (pthread_create(&worker->thread, NULL, serve, worker) != 0)
+        if (!tni_thread_start(&worker->thread, serve, worker))
             break;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 

@@ -2,6 +2,7 @@
 // number that no other ever has.
 #include "base/alloc.h"
 #include "base/error.h"
+#include "exec/hang.h"
 #include "exec/session.h"
 
 tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_error *err)
@@ -34,7 +35,8 @@ void tni_graphs_unmake(tn_session *session, tni_compiled *compiled)
     tni_weights_release(session, compiled);   // some of their bytes are the schedule's own graph's
     tni_answers_finish(&compiled->answers);
     tni_schedule_finish(&compiled->schedule);
-    tni_arena_finish(&compiled->arena);
+    if (!tni_hang_is_any(session))
+        tni_arena_finish(&compiled->arena);
     *compiled = (tni_compiled){ .given = compiled->given, .graph = compiled->given.graph };
     tni_arena_init(&compiled->arena, &session->arena.allocator);
 }
@@ -43,7 +45,8 @@ void tni_graphs_remove(tn_session *session, uint32_t at)
 {
     tni_compiled *compiled = session->graphs[at];
     tni_graphs_unmake(session, compiled);
-    tni_arena_finish(&compiled->given.arena);
+    if (!session->has_given_up)
+        tni_arena_finish(&compiled->given.arena);
     tni_free(&session->arena.allocator, compiled);
     session->graph_count--;
     for (uint32_t g = at; g < session->graph_count; g++)

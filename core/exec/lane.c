@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/integer.h"
+#include "exec/hang.h"
 #include "exec/session.h"
 
 enum { HOST_POOL = 1 };   // tnp_memory_info.pool of the host's own memory
@@ -109,7 +110,7 @@ tn_status tni_lane_make_mirror(tni_lane *lane, uint32_t queue, tn_error *err)
                : make_semaphore(lane, TNP_SEMAPHORE_HOST, 0, &lane->mirrors[queue], err);
 }
 
-void tni_lane_close(tni_lane *lane)
+void tni_lane_close(tni_lane *lane, bool keeps_arena)
 {
     for (uint32_t r = 0; r < TNI_QUEUES; r++) {
         if (lane->queues[r].queue)
@@ -120,7 +121,7 @@ void tni_lane_close(tni_lane *lane)
     for (uint32_t i = 0; i < lane->mirror_count; i++)
         if (lane->mirrors[i])
             lane->table->semaphore_destroy(lane->mirrors[i]);
-    for (uint32_t i = 0; i < lane->chunk_count; i++)
+    for (uint32_t i = 0; i < lane->chunk_count && !keeps_arena; i++)
         if (lane->chunks[i].buffer)
             lane->table->buffer_free(lane->chunks[i].buffer);
     *lane = (tni_lane){ 0 };
@@ -252,7 +253,7 @@ static tnp_status wait_for(const tni_lane *lane, uint32_t role, uint64_t value, 
 {
     tnp_semaphore *semaphore = lane->queues[role].semaphore;
     *err = tni_plugin_error();
-    return semaphore ? lane->table->semaphore_wait(semaphore, value, UINT64_MAX, err)
+    return semaphore ? tni_hang_wait(lane, semaphore, value, err)
                      : TNP_OK;   // no work is ever given to this queue
 }
 
@@ -260,6 +261,8 @@ tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_
 {
     tnp_error plugin_error;
     tnp_status answer = wait_for(lane, role, value, &plugin_error);
+    if (answer != TNP_OK && lane->is_given_up)
+        return tni_lane_blame(lane, tni_hang_fail(lane, "run", err));
     return answer == TNP_OK ? TN_OK : tni_lane_fail_work(lane, "run", answer, &plugin_error, err);
 }
 
@@ -282,7 +285,8 @@ tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err)
     answer = wait_for(lane, TNI_COMPUTE, queue->signal, &plugin_error);
     if (answer == TNP_OK)
         return TN_OK;
-    status = tni_lane_fail(lane, "copy", answer, &plugin_error, err);
+    status = lane->is_given_up ? tni_lane_blame(lane, tni_hang_fail(lane, "copy", err))
+                               : tni_lane_fail(lane, "copy", answer, &plugin_error, err);
     tni_lane_recover(lane);
     return status;
 }

@@ -35,6 +35,7 @@ typedef struct tni_lane {
     tn_device *device;
     uint32_t place;        // its index
     uint32_t number;       // what the application calls it by: its place among all that are given
+    tn_session *session;
     atomic_uint *blamed;   // of the session, which see
     const tnp_plugin *table;
     tnp_device *opened;
@@ -43,6 +44,7 @@ typedef struct tni_lane {
     bool is_inline;           // computes inside submit: the calling thread is busy meanwhile
     bool is_host;             // the host reads and writes the arena as any memory of its own
     bool needs_semaphores;    // one of them has failed
+    bool is_given_up;         // nothing came of it: see hang.c
     tni_queue queues[TNI_QUEUES];
     uint32_t mirror_count;
     tnp_semaphore **mirrors;   // by queue of the session: raised by the host when that queue's is,
@@ -63,7 +65,8 @@ tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_opt
                               tn_error *err);
 // The semaphore by which the host tells work of this lane how far a queue of the session has come.
 tn_status tni_lane_make_mirror(tni_lane *lane, uint32_t queue, tn_error *err);
-void tni_lane_close(tni_lane *lane);   // also half made
+// Also half made. keeps_arena: copies of a device that was given up may still touch it.
+void tni_lane_close(tni_lane *lane, bool keeps_arena);
 // Whose fault it is: says so to the session and answers `status`.
 tn_status tni_lane_blame(const tni_lane *lane, tn_status status);
 
@@ -82,7 +85,7 @@ bool tni_lane_may_import(const tnp_memory_info *memory, const void *data, uint64
 bool tni_lane_import(tni_lane *lane, uint32_t memory, uint32_t flags, const void *data,
                      uint64_t bytes, tnp_buffer **out_buffer);
 tn_status tni_lane_copy(tni_lane *lane, const tnp_copy *copy, tn_error *err);   // and waits
-// For a value of a queue's semaphore.
+// For a value of a queue's semaphore; not for ever, see hang.h.
 tn_status tni_lane_wait(const tni_lane *lane, uint32_t role, uint64_t value, tn_error *err);
 // After a failure a semaphore stays failed: waits for what runs and makes new ones. A lost device
 // stays lost.

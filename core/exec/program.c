@@ -111,8 +111,15 @@ static tn_status compile(const making *m, tni_program *program, tn_error *err)
                          .slice = &m->slice.slice,
                          .units = m->units };
     tnp_program *made = NULL;
+    char call[300] = "compile";
+    const tni_node *nodes = m->compiled->graph->nodes;
     tnp_status answer = m->lane->table->compile(m->lane->opened, &what, &made, &plugin_error);
-    tn_status status = tni_lane_made(m->lane, "compile", answer, made, &plugin_error, err);
+    if (answer == TNP_E_UNSUPPORTED)
+        tni_format_text(
+            call, sizeof call,
+            "compile: a fault of the plugin, it claimed '%.100s' to '%.100s' and refuses",
+            nodes[m->nodes[0]].name, nodes[m->nodes[m->node_count - 1]].name);
+    tn_status status = tni_lane_made(m->lane, call, answer, made, &plugin_error, err);
     if (status == TN_OK)
         program->program = made;
     return status;

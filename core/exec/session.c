@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/options.h"
+#include "exec/hang.h"
 #include "exec/session.h"
 
 // ----------------------------------------------------------------------------------------- devices
@@ -94,6 +95,7 @@ static tn_status open_lanes(tn_session *session, tn_error *err)
         lane->device = session->devices[session->lane_count] = device;
         lane->place = session->lane_count;
         lane->number = i;
+        lane->session = session;
         lane->blamed = &session->blamed;
         lane->most_bytes = session->candidates[i].most_bytes;
         if (status != TN_OK)
@@ -172,8 +174,9 @@ void tni_session_unmake(tn_session *session)
     for (uint32_t g = 0; g < session->graph_count; g++)
         tni_graphs_unmake(session, session->graphs[g]);
     tni_states_release(session);
+    bool is_touched = tni_hang_is_any(session);
     for (uint32_t i = 0; i < session->lane_count; i++)
-        tni_lane_close(&session->lanes[i]);
+        tni_lane_close(&session->lanes[i], is_touched && session->lanes[i].is_host);
     session->lane_count = 0;
     session->lanes = NULL;
     session->devices = NULL;

@@ -49,6 +49,8 @@ struct tn_session {
     bool is_reserved;       // arenas and states are there: a graph that is added has to fit
     uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
     uint32_t next_number;   // of a graph
+    const tni_compiled *running;   // the graph of the run at hand; NULL
+    bool has_given_up;             // a device, at any time: what its work names of the host stays
     uint32_t last_graph;    // the one whose outputs are in the arenas; TNP_NONE
     uint64_t run;           // number of the run at hand, for spans
 };

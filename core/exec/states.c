@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/integer.h"
+#include "exec/hang.h"
 #include "exec/session.h"
 
 static tni_state *find_state(tn_session *session, const char *name)
@@ -185,7 +186,8 @@ void tni_states_release(tn_session *session)
         tni_state *state = &session->states[i];
         if (state->buffer)
             session->lanes[state->place].table->buffer_free(state->buffer);
-        tni_free(&session->arena.allocator, state->host);
+        if (!tni_hang_is_any(session))
+            tni_free(&session->arena.allocator, state->host);
         state->place = TNP_NONE;
         state->may_be = UINT64_MAX;
         state->buffer = NULL;

@@ -200,13 +200,13 @@ static tn_status go_through(walk *w, tn_error *err)
             status = issue(w, i, err);
     while (w->served < w->works->count && status == TN_OK)
         status = serve(w, w->served++, err);
-    if (status == TN_OK)
-        tni_relays_wait(&w->session->relays);
     for (uint32_t q = 0; q < w->session->lane_count * TNI_QUEUES && status == TN_OK; q++) {
         const tni_queue *queue = &lane_of(w, q)->queues[q % TNI_QUEUES];
         if (queue->signal != queue->begin)
             status = wait_for(w, q, queue->signal, err);
     }
+    if (status == TN_OK)
+        tni_relays_wait(&w->session->relays);
     return status;
 }
 
@@ -272,7 +272,7 @@ static tn_status begin(walk *w, tn_error *err)
     return status;
 }
 
-tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
+static tn_status run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
 {
     walk w = { .session = session,
                .compiled = compiled,
@@ -289,4 +289,12 @@ tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_err
         return recover(&w, status, err);
     session->last_graph = compiled->given.number;
     return TN_OK;
+}
+
+tn_status tni_run_once(tn_session *session, const tni_compiled *compiled, tn_error *err)
+{
+    session->running = compiled;
+    tn_status status = run_once(session, compiled, err);
+    session->running = NULL;
+    return status;
 }

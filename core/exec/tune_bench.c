@@ -9,6 +9,7 @@
 //
 // Without spans it is the host's time, from the submit until the wait returns, less that of a
 // submit of next to nothing.
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -179,9 +180,14 @@ static tn_status copy(tni_bench *b, tnp_buffer *from, tnp_buffer *to, uint64_t b
 static tn_status wait(tni_bench *b, tn_error *err)
 {
     tnp_error said = tni_plugin_error();
-    return check(b, "run",
-                 b->device->table->semaphore_wait(b->semaphore, b->signal, UINT64_MAX, &said),
-                 &said, err);
+    uint64_t most_ns = tni_runtime_hang_timeout_ns(b->runtime), begin = tni_now_ns();
+    tnp_status answer = b->device->table->semaphore_wait(b->semaphore, b->signal, most_ns, &said);
+    if (answer != TNP_E_TIMEOUT || tni_now_ns() - begin < most_ns / 2)
+        return check(b, "run", answer, &said, err);
+    tni_device_abandon(b->device);
+    return tni_fail(err, TN_E_DEVICE_LOST,
+                    "%s: run: nothing came of it for %" PRIu64 " ms: it is given up, as lost",
+                    b->device->name, most_ns / 1000000);
 }
 
 tn_status tni_bench_submit(tni_bench *b, tn_error *err)

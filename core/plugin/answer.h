@@ -25,7 +25,7 @@ typedef struct tni_offer {
 
 typedef struct tni_answer {
     bool is_refusal;
-    bool is_partial;                 // of a device the plugin could not tell: it may another time
+    bool is_partial;                 // a device is left out: it may be there another time
     char reason[TNI_REASON_BYTES];   // of the refusal, or what there is to tell of its devices
     uint32_t count;
     tni_offer *offers;   // ascending by index

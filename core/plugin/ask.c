@@ -1,6 +1,7 @@
 // ask.c: asks a started plugin for its devices. What it says is foreign: texts are made safe,
 // numbers checked, and bytes behind its structs looked at; a device that is not in order is left
 // out, and the reason is told.
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,30 @@ static void add_reason(tni_answer *answer, const char *format, ...)
     tni_copy_text(answer->reason, sizeof answer->reason, both.text);
 }
 
+// Whoever has the device misses it, and it may be there another time: the list is not kept, so that
+// each start asks and tells again.
+static void tell_left_out(tni_plugin *plugin, tni_answer *answer, const char *text)
+{
+    add_reason(answer, "%s", text);
+    answer->is_partial = true;
+    tni_log_line(&plugin->runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->manifest.name,
+                 text);
+}
+
+static void leave_out(tni_plugin *plugin, uint32_t index, tni_answer *answer, const char *format,
+                      ...) __attribute__((format(printf, 4, 5)));
+static void leave_out(tni_plugin *plugin, uint32_t index, tni_answer *answer, const char *format,
+                      ...)
+{
+    tn_error why, whole;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)tni_fail_v(&why, TN_E_PLUGIN, format, arguments);
+    va_end(arguments);
+    (void)tni_fail(&whole, TN_E_PLUGIN, "device %u is left out: %s", index, why.text);
+    tell_left_out(plugin, answer, whole.text);
+}
+
 static void make_text_safe(char *text, size_t room)
 {
     char safe[128];
@@ -44,36 +69,31 @@ static bool is_all_zero(const unsigned char *bytes, size_t count)
     return true;
 }
 
-// Asks for one device; false: it is left out and the reason is added.
+// Asks for one device; false: it is left out.
 static bool ask_info(tni_plugin *plugin, uint32_t index, tni_answer *answer,
                      tnp_device_info *out_info)
 {
     guarded_info got = { .info = { .size = sizeof got.info } };
     tnp_device_info *info = &got.info;
     tnp_error said = tni_plugin_error();
-    char who[32];
-    snprintf(who, sizeof who, "device %u is left out", index);
     tnp_status status = plugin->table->device_info(plugin->instance, index, info, &said);
     if (info->kind > TNP_KIND_SOFTWARE && plugin->table->abi > TNP_ABI_CURRENT)
         info->kind = TNP_KIND_ACCELERATOR;   // a kind that came later
-    if (status != TNP_OK) {   // it may be there all the same: whoever has it misses it
+    if (status != TNP_OK) {
         tn_error why;
+        char who[32];
+        snprintf(who, sizeof who, "device %u is left out", index);
         (void)tni_fail_plugin(&why, status, who, &said);
-        add_reason(answer, "%s", why.text);
-        answer->is_partial = true;
-        tni_log_line(&plugin->runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->manifest.name,
-                     why.text);
-        return false;
-    }
-    if (!is_all_zero(got.guard, sizeof got.guard) || info->size != sizeof *info)
-        add_reason(answer, "%s: a fault of the plugin, it wrote beyond the %zu bytes of its info",
-                   who, sizeof *info);
-    else if (info->kind < TNP_KIND_CPU || info->kind > TNP_KIND_SOFTWARE)
-        add_reason(answer, "%s: unknown kind %u", who, info->kind);
-    else if (info->memory_count > TNI_MAX_MEMORIES)
-        add_reason(answer, "%s: %u memories, at most %d are possible", who, info->memory_count,
-                   TNI_MAX_MEMORIES);
-    else {
+        tell_left_out(plugin, answer, why.text);
+    } else if (!is_all_zero(got.guard, sizeof got.guard) || info->size != sizeof *info) {
+        leave_out(plugin, index, answer,
+                  "a fault of the plugin, it wrote beyond the %zu bytes of its info", sizeof *info);
+    } else if (info->kind < TNP_KIND_CPU || info->kind > TNP_KIND_SOFTWARE) {
+        leave_out(plugin, index, answer, "unknown kind %u", info->kind);
+    } else if (info->memory_count > TNI_MAX_MEMORIES) {
+        leave_out(plugin, index, answer, "%u memories, at most %d are possible", info->memory_count,
+                  TNI_MAX_MEMORIES);
+    } else {
         make_text_safe(info->name, sizeof info->name);
         make_text_safe(info->driver, sizeof info->driver);
         make_text_safe(info->host, sizeof info->host);
@@ -86,12 +106,12 @@ static bool ask_info(tni_plugin *plugin, uint32_t index, tni_answer *answer,
     return false;
 }
 
-static bool has_id(const tni_answer *answer, uint64_t id)
+static const tni_offer *find_id(const tni_answer *answer, uint64_t id)
 {
     for (uint32_t i = 0; i < answer->count; i++)
         if (answer->offers[i].info.id == id)
-            return true;
-    return false;
+            return &answer->offers[i];
+    return NULL;
 }
 
 static void ask_each(tni_plugin *plugin, uint32_t count, tni_answer *answer)
@@ -101,8 +121,12 @@ static void ask_each(tni_plugin *plugin, uint32_t count, tni_answer *answer)
         *offer = (tni_offer){ .index = i };
         if (!ask_info(plugin, i, answer, &offer->info))
             continue;
-        if (has_id(answer, offer->info.id))
-            add_reason(answer, "device %u is left out: its id is that of an earlier one", i);
+        const tni_offer *first = find_id(answer, offer->info.id);
+        if (first)
+            leave_out(plugin, i, answer,
+                      "a fault of the plugin, its id %" PRIu64 " is that of device %u, which is "
+                      "used, since it comes first",
+                      offer->info.id, first->index);
         else
             answer->count++;
     }

@@ -5,6 +5,7 @@
 //   order = cuda, vulkan       these first, then the others
 //   disable = sycl
 //   probe_timeout_ms = 10000   of the first look at a file, in a process of its own
+//   hang_timeout_ms = 60000    of a device from which nothing comes, and of a close
 //
 //   [plugin.cuda]              settings of one plugin, seen by it
 //   graphs = off
@@ -29,13 +30,16 @@
 enum {
     MAX_SETTINGS = 4096,
     MAX_PROBE_TIMEOUT_MS = 600000,
+    MAX_HANG_TIMEOUT_MS = 86400000,
     MAX_NAME_BYTES = 49   // of a section or a key: what inih keeps of one
 };
 static const char system_file[] = "/etc/tenon/tenon.ini";
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
 {
-    *config = (tni_config){ .arena = arena, .log = log, .probe_timeout_ms = 10000 };
+    *config = (tni_config){
+        .arena = arena, .log = log, .probe_timeout = { 10000 }, .hang_timeout = { 60000 }
+    };
 }
 
 void tni_config_finish(tni_config *config)
@@ -147,20 +151,17 @@ bool tni_config_is_reserved(const char *key)
 }
 
 // Of several sources the first counts, of several lines of one the last.
-static tn_status take_timeout(tni_config *config, const char *value, const char *source,
-                              tn_error *err)
+static tn_status take_timeout(tni_config_timeout *timeout, const char *key, int most_ms,
+                              const char *value, const char *source, tn_error *err)
 {
     char *end = NULL;
     errno = 0;
     unsigned long ms = isdigit((unsigned char)value[0]) ? strtoul(value, &end, 10) : 0;
-    if (!end || *end || errno || ms < 1 || ms > MAX_PROBE_TIMEOUT_MS)
-        return tni_fail(err, TN_E_ARG,
-                        "[plugins] probe_timeout_ms = %s: a whole number from 1 to %d is expected",
-                        value, MAX_PROBE_TIMEOUT_MS);
-    if (config->probe_timeout_source && config->probe_timeout_source != source)
-        return TN_OK;
-    config->probe_timeout_source = source;
-    config->probe_timeout_ms = (uint32_t)ms;
+    if (!end || *end || errno || ms < 1 || ms > (unsigned long)most_ms)
+        return tni_fail(err, TN_E_ARG, "[plugins] %s = %s: a whole number from 1 to %d is expected",
+                        key, value, most_ms);
+    if (!timeout->source || timeout->source == source)
+        *timeout = (tni_config_timeout){ (uint32_t)ms, source };
     return TN_OK;
 }
 
@@ -178,9 +179,15 @@ static tn_status take_entry(tni_config *config, const char *section, const char 
         if (strcmp(key, "disable") == 0)
             return add_list(config, &config->disabled, value, source, err);
         if (strcmp(key, "probe_timeout_ms") == 0)
-            return take_timeout(config, value, source, err);
+            return take_timeout(&config->probe_timeout, key, MAX_PROBE_TIMEOUT_MS, value, source,
+                                err);
+        if (strcmp(key, "hang_timeout_ms") == 0)
+            return take_timeout(&config->hang_timeout, key, MAX_HANG_TIMEOUT_MS, value, source,
+                                err);
         return tni_fail(err, TN_E_NOT_FOUND,
-                        "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms)", key);
+                        "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms, "
+                        "hang_timeout_ms)",
+                        key);
     }
     if (strncmp(section, prefix, sizeof prefix - 1) != 0)
         return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);

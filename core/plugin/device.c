@@ -108,6 +108,12 @@ tn_status tni_device_open(tn_device *device, tn_error *err)
     return status;
 }
 
+void tni_device_abandon(tn_device *device)
+{
+    if (!atomic_flag_test_and_set(&device->is_abandoned))
+        device->table->abandon(device->opened);
+}
+
 static uint64_t at_most(uint64_t value, uint64_t limit)
 {
     return limit && value > limit ? limit : value;

@@ -7,6 +7,7 @@
 #ifndef TNI_HOST_H
 #define TNI_HOST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <tenon/device.h>
@@ -37,11 +38,15 @@ struct tn_device {
     tnp_device *opened;                 // NULL before the first tni_device_open
     char key[TNI_DEVICE_KEY_BYTES];     // of what was measured of it; like `measured` from then on
     tni_measured measured;              // !is_there: nothing was
+    atomic_flag is_abandoned;           // from it nothing came
 };
 
 // Opens the device, once; `device->opened` is the runtime's and closed with it. Errors: those of
 // the plugin. [any]
 TN_NODISCARD tn_status tni_device_open(tn_device *device, tn_error *err);
+
+// Gives up an opened device that hangs, once: it is lost, for all who use it. [any]
+void tni_device_abandon(tn_device *device);
 
 // From now on the device has these figures; they are kept in the user's cache, the file replaced as
 // a whole. path: where, "" after an error. No session of the device is made meanwhile. Errors:
@@ -71,6 +76,9 @@ tni_pool *tni_runtime_pool(const tn_runtime *runtime);
 
 // The value of `key` in [plugin.NAME]; NULL = not set. [any]
 const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key);
+
+// How long a device may go without anything coming of it. [any]
+uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime);
 
 // How many sessions the runtime has, after `change` of them. [any]
 uint32_t tni_runtime_sessions(tn_runtime *runtime, int change);

@@ -81,6 +81,11 @@ typedef struct tni_setting {
     bool is_told_of;   // a warning was given
 } tni_setting;
 
+typedef struct tni_config_timeout {
+    uint32_t ms;
+    const char *source;   // NULL = not set
+} tni_config_timeout;
+
 // A file that was looked for. The words and settings of a file have its path, the same pointer, as
 // their source.
 typedef struct tni_config_file {
@@ -98,8 +103,8 @@ typedef struct tni_config {
     uint32_t file_count, file_capacity;
     tni_setting *settings;
     uint32_t setting_count, setting_capacity;
-    const char *probe_timeout_source;   // NULL = not set
-    uint32_t probe_timeout_ms;
+    tni_config_timeout probe_timeout;   // of a file's first look
+    tni_config_timeout hang_timeout;    // of a device from which nothing comes, and of a close
 } tni_config;
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log);
@@ -205,6 +210,16 @@ typedef struct tni_shadowed {
     const char *why;
 } tni_shadowed;
 
+// The end of devices and plugins, as the thread that calls them and the one that waits share it.
+typedef struct tni_closing {
+    tn_runtime *runtime;
+    bool has_lock;
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    const char *who, *call;   // under way; who NULL: all are over
+    uint64_t begun_ns;        // when it was called
+} tni_closing;
+
 struct tn_runtime {
     tn_allocator allocator;
     tni_log log;
@@ -229,6 +244,7 @@ struct tn_runtime {
     uint32_t shadowed_count, shadowed_capacity;
     bool keeps_nothing;   // a file of the cache could not be written, which was told
     bool has_no_helper;   // plugins are not probed, which was told
+    tni_closing closing;
     // In the helper alone: what of the plugin is about to run, "load", "start", …
     void (*at)(const char *call);
 };
@@ -256,6 +272,9 @@ tn_status tni_plugin_bring_up(tni_plugin *plugin, tn_error *why);
 // The same without a look at the file and its devices: what a probe does in a process of its own.
 tn_status tni_plugin_load(tni_plugin *plugin, tn_error *why);
 void tni_plugin_stop(tni_plugin *plugin);   // also of one that is not started
+// Closes all devices and stops all plugins. false: a call did not come back in time, which is told;
+// its thread is left in it, and may use anything of the runtime.
+bool tni_plugins_close(tn_runtime *runtime);
 // Holds a table against the contract and the file's manifest. Errors: TN_E_PLUGIN.
 tn_status tni_plugin_check_table(const tni_plugin *plugin, const tnp_plugin *table, tn_error *why);
 void tni_plugin_fill_host(tni_plugin *plugin);
@@ -293,6 +312,9 @@ enum { TNI_KEPT_BYTES = TNI_ANSWER_BYTES + 2048 };
 // ANSWERED, and a line says so once. Errors: TN_E_HOST_MEMORY.
 tn_status tni_probe(tn_runtime *runtime, tni_plugin *const *plugins, uint32_t count, tn_error *err);
 
+// The exit code of a child that came to its own end. A plugin has no reason to choose it.
+enum { TNI_PROBE_ENDED = 93 };
+
 // What came from a child, see probe_text.c.
 typedef struct tni_probed {
     bool has_begun;    // the file was read, and code of it was about to run
@@ -309,6 +331,8 @@ bool tni_probed_read(const char *text, size_t bytes, tni_arena *arena, tni_probe
 
 // Takes devices that several plugins offer from all but one of them. Errors: TN_E_HOST_MEMORY.
 tn_status tni_owners_decide(tn_runtime *runtime, tn_error *err);
+// Tells which devices of two plugins may be one, where nothing tells; by the names that they have.
+void tni_owners_doubt(tn_runtime *runtime);
 // The file that holds this code: libtenon, or a program that it is linked into.
 bool tni_own_file(char *path, size_t room);
 

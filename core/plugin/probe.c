@@ -42,6 +42,7 @@ static const char *words_of_call(const char *call)
         { "device_count", "in device_count" },
         { "device_info", "in device_info" },
         { "stop", "in stop" },
+        { "end", "in a destructor or a function given to atexit" },
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i][0], call) == 0)
@@ -65,13 +66,14 @@ static void judge(tni_child *c, const tni_probed *probed, char *to, size_t room)
     const char *where = words_of_call(probed->at), *said = last_line(c);
     const char *before = *said ? "; it said '" : "", *after = *said ? "'" : "";
     bool is_killed = c->has_status && c->status.si_code != CLD_EXITED;
+    bool is_ended = c->has_status && c->status.si_status != TNI_PROBE_ENDED;   // not by our word
     to[0] = 0;
     if (c->is_late && !probed->has_begun)
         tni_format_text(to, room, "was not tried within %u ms: the machine is busy",
-                        c->plugin->runtime->config.probe_timeout_ms);
+                        c->plugin->runtime->config.probe_timeout.ms);
     else if (c->is_late)
         tni_format_text(to, room, "hung %s: it did not come back within %u ms%s%s%s", where,
-                        c->plugin->runtime->config.probe_timeout_ms, before, said, after);
+                        c->plugin->runtime->config.probe_timeout.ms, before, said, after);
     else if (is_killed)
         tni_format_text(to, room, "crashed %s: %s%s%s%s", where, sigdescr_np(c->status.si_status),
                         before, said, after);
@@ -80,7 +82,7 @@ static void judge(tni_child *c, const tni_probed *probed, char *to, size_t room)
                         (int)c->printed_bytes, c->printed);
     else if (probed->is_garbage)
         tni_format_text(to, room, "gave an answer that makes no sense");
-    else if (!probed->is_whole && c->has_status)
+    else if (c->has_status && (!probed->is_whole || is_ended))
         tni_format_text(to, room, "ended the process %s, with exit code %d%s%s%s", where,
                         c->status.si_status, before, said, after);
     else if (!probed->is_whole)

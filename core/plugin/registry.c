@@ -42,6 +42,7 @@ static tn_status list_device(tni_plugin *plugin, const tni_offer *offer, tn_erro
                            .owner = plugin,
                            .plugin = plugin->manifest.name,
                            .index = offer->index,
+                           .is_abandoned = ATOMIC_FLAG_INIT,
                            .info = offer->info };
     snprintf(device->name, sizeof device->name, "%s%u", plugin->manifest.name, offer->index);
     runtime->devices[runtime->device_count++] = device;
@@ -228,6 +229,7 @@ tn_status tni_registry_fill(tn_runtime *runtime, tn_error *err)
     if (status == TN_OK)
         status = tni_owners_decide(runtime, err);
     name_devices(runtime);
+    tni_owners_doubt(runtime);
     tell_counts(runtime);
     return status;
 }

@@ -113,16 +113,12 @@ tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_
     return TN_OK;
 }
 
-// Children before parents: devices, instances, then what these use of the host.
+// Children before parents: devices, instances, then what these use of the host. Where a plugin is
+// left in a call all of it stays.
 void tn_runtime_destroy(tn_runtime *runtime)
 {
-    if (!runtime)
+    if (!runtime || !tni_plugins_close(runtime))
         return;
-    for (uint32_t i = runtime->device_count; i-- > 0;)
-        if (runtime->devices[i]->opened)
-            runtime->devices[i]->table->close(runtime->devices[i]->opened);
-    for (uint32_t i = runtime->plugin_count; i-- > 0;)
-        tni_plugin_stop(runtime->plugins[i]);
     tni_pool_destroy(runtime->pool);
     if (runtime->has_mutexes) {
         pthread_mutex_destroy(&runtime->opening);
@@ -258,6 +254,11 @@ const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, c
 void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
 {
     runtime->trace = trace ? *trace : (tni_trace){ 0 };
+}
+
+uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime)
+{
+    return runtime->config.hang_timeout.ms * UINT64_C(1000000);
 }
 
 uint32_t tni_runtime_sessions(tn_runtime *runtime, int change)

@@ -32,6 +32,7 @@ typedef struct asking {
     uint32_t refusal_count;
     uint32_t warning_count;
     bool is_out_of_memory;
+    char broken[64];   // a rule in words of its own, see check_nodes
 } asking;
 
 static void add_refusal(asking *ask, uint32_t node, const char *reason)
@@ -60,10 +61,18 @@ static void refuse(void *context, uint32_t node, const char *reason)
 // ------------------------------------------------------------------------------- checks of a claim
 
 // NULL = the rule holds; else which was broken.
-static const char *check_nodes(const asking *ask, const tnp_claim *claim)
+static const char *check_nodes(asking *ask, const tnp_claim *claim)
 {
-    if (claim->node_count == 0 || claim->node_count > ask->slice->slice.node_count || !claim->nodes)
+    uint32_t count = claim->node_count, most = ask->slice->slice.node_count;
+    if (count == 0)
         return "it has no nodes";
+    if (count > most)
+        snprintf(ask->broken, sizeof ask->broken, "it has %u nodes, the slice has %u", count, most);
+    else if (!claim->nodes)
+        snprintf(ask->broken, sizeof ask->broken, "it has %u node%s and no list of them", count,
+                 count == 1 ? "" : "s");
+    if (count > most || !claim->nodes)
+        return ask->broken;
     for (uint32_t i = 0; i < claim->node_count; i++) {
         if (claim->nodes[i] >= ask->slice->slice.node_count)
             return "it names a node that is not in the slice";

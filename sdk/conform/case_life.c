@@ -415,8 +415,8 @@ static void the_process_may_exit_with_work_in_flight(const kit_case *c)
 {
     (void)c;
     int status = kit_in_process(exit_now, NULL, 10000);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        kit_fail("the process exits with 0",
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != KIT_LEFT)
+        kit_fail(kit_text("the process exits with its own code, %d", KIT_LEFT),
                  WIFSIGNALED(status) ? "it is killed by signal %d" : "it exits with %d",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -427,8 +427,9 @@ static void fork_now(void *argument)
     (void)argument;
     leave_work_in_flight(r);
     int status = kit_in_process(kit_leave_from, NULL, 10000);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        kit_fail("the child of a fork exits with 0", "wait status 0x%x", (unsigned)status);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != KIT_LEFT)
+        kit_fail(kit_text("the child of a fork exits with its own code, %d", KIT_LEFT),
+                 "wait status 0x%x", (unsigned)status);
     KIT_OK_OF(r->t->semaphore_signal(r->gate, 1, &r->err), &r->err, "semaphore_signal");
     kit_wait_ok(r, r->done, 1, "work from before the fork");
     kit_rig_close(r);

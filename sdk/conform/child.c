@@ -38,7 +38,7 @@ _Noreturn void kit_end(int code)
 
 _Noreturn void kit_leave(void)
 {
-    exit(0);
+    exit(KIT_LEFT);
 }
 void kit_leave_from(void *argument)
 {

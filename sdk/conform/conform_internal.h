@@ -96,6 +96,7 @@ _Noreturn void kit_end(int code);
 // how a process ends. Answers the wait status; the case fails when it is not over in time.
 int kit_in_process(void (*body)(void *argument), void *argument, int timeout_ms);
 
+enum { KIT_LEFT = 93 };           // the exit code of kit_leave: no plugin has a reason to choose it
 _Noreturn void kit_leave(void);   // as an application does, with exit
 void kit_leave_from(void *argument);
 
@@ -189,7 +190,15 @@ void kit_wait_ok(kit_rig *r, tnp_semaphore *semaphore, uint64_t value, const cha
 
 // ------------------------------------------------------------------------------------------- slice
 
-enum { KIT_VALUES = 40, KIT_NODES = 16, KIT_OPERANDS = 6, KIT_CLAIMS = 96, KIT_PACKS = 4 };
+enum {
+    KIT_VALUES = 40,
+    KIT_NODES = 16,
+    KIT_OPERANDS = 6,
+    KIT_CLAIMS = 96,
+    KIT_PAIRS = 8,
+    KIT_PACKS = 4
+};
+enum { KIT_STRUCT_BYTES = 4096 };   // the most of a struct that a plugin hands over
 
 typedef struct kit_slice {
     tnp_slice slice;
@@ -212,7 +221,7 @@ uint32_t kit_slice_node(kit_slice *s, tnp_op op, const void *attr, const uint32_
 typedef struct kit_taken {   // a claim, kept
     tnp_claim claim;
     uint32_t nodes[KIT_NODES];
-    tnp_in_place in_place[8];
+    tnp_in_place in_place[KIT_PAIRS];
     tnp_pack packs[KIT_PACKS];
     const tnp_pack *pack_pointers[KIT_PACKS];
     char name[64];

@@ -184,10 +184,22 @@ static void check_pair(const kit_slice *s, const tnp_in_place *pair)
                  "values %u and %u differ", pair->output, pair->input);
 }
 
+// Before anything of it is read.
+static void check_list(const char *what, const void *list, uint32_t count, uint32_t most)
+{
+    if (count > most)
+        kit_fail(kit_text("%u or fewer %s in a claim", most, what), "%u", count);
+    if (count > 0 && !list)
+        kit_fail(kit_text("a list of the %s of a claim", what), "NULL, and a count of %u", count);
+}
+
 static void check_claim(const kit_slice *s, const tnp_claim *c)
 {
     uint32_t between;
     kit_check_text(c->name, 4096, "a claim's name");
+    check_list("nodes", c->nodes, c->node_count, s->slice.node_count);
+    check_list("pairs in place", c->in_place, c->in_place_count, KIT_PAIRS);
+    check_list("packs", c->packs, c->pack_count, KIT_PACKS);
     if (c->node_count == 0)
         kit_fail("a claim has a node", "one has none");
     for (uint32_t i = 0; i < c->node_count; i++) {
@@ -207,6 +219,9 @@ static void check_claim(const kit_slice *s, const tnp_claim *c)
         check_pair(s, &c->in_place[i]);
     for (uint32_t i = 0; i < c->pack_count; i++) {
         const tnp_pack *p = c->packs[i];
+        if (!p || p->size < sizeof p->size || p->size > KIT_STRUCT_BYTES)
+            kit_fail("a pack of the size that its struct has", p ? "%u bytes" : "NULL",
+                     p ? p->size : 0);
         if (p->value >= s->slice.value_count || p->layout == 0 || p->group_rows == 0 ||
             p->group_bytes == 0)
             kit_fail("a pack has a value, a layout, rows and bytes",
@@ -221,6 +236,9 @@ static void take(void *context, const tnp_claim *from)
 {
     kit_claims *claims = context;
     tnp_claim c;
+    if (!from || from->size < sizeof from->size || from->size > KIT_STRUCT_BYTES)
+        kit_fail("a claim of the size that its struct has", from ? "%u bytes" : "NULL",
+                 from ? from->size : 0);
     bool is_known = TNP_TAKE(&c, from) && !TNP_ALIEN(c.flags, 0);
     if (!is_known && kit.table->abi > TNP_ABI_CURRENT)
         return;   // a plugin of a later release: every host of this one drops it
@@ -230,9 +248,6 @@ static void take(void *context, const tnp_claim *from)
     if (claims->count == KIT_CLAIMS)
         return;
     kit_taken *t = &claims->taken[claims->count++];
-    if (c.in_place_count > 8 || c.pack_count > KIT_PACKS)
-        kit_fail(kit_text("at most 8 pairs in place and %d packs", KIT_PACKS), "%u and %u",
-                 c.in_place_count, c.pack_count);
     memset(t, 0, sizeof *t);
     t->claim = c;
     memcpy(t->nodes, c.nodes, c.node_count * sizeof *c.nodes);

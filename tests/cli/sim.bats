@@ -130,6 +130,8 @@ stops() {
 
 @test "a device that fails: its name, the call and the reason in one line" {
     fails_with 7 "a: compile: call 1 of device a fails, as it is told to" write '[{"name":"a","fail":{"call":"compile"}}]' --device a
+    fails_with 7 "a: compile: a fault of the plugin, it claimed 'token_embd' to 'output' and refuses: " write \
+        '[{"name":"a","fail":{"call":"compile","status":"UNSUPPORTED"}}]' --device a
     fails_with 7 "a: open: call 1 of device a fails" write '[{"name":"a","fail":{"call":"open","lost":true}}]' --device a
     run --separate-stderr write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' --device a
     [ "$status" -eq 7 ]

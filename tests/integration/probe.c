@@ -179,13 +179,19 @@ static const struct {
 } misbehaving[] = {
     { "babble_in_start.so", "it gave an answer that makes no sense" },
     { "crash_at_load.so", " while it was loaded" },
+    { "crash_at_unload.so", " in a destructor or a function given to atexit" },
     { "crash_in_query.so", " in its query" },
     { "divide_at_load.so", " while it was loaded" },
     { "exit_at_load.so", "it ended the process while it was loaded, with exit code 3" },
+    { "exit_at_unload.so",
+      "it ended the process in a destructor or a function given to atexit, with exit code 3" },
     { "exit_in_info.so", "it ended the process in device_info, with exit code 3" },
     { "hang_at_load.so", "it hung while it was loaded: it did not come back within 3000 ms" },
+    { "hang_at_unload.so", "it hung in a destructor or a function given to atexit: it did not" },
     { "hang_in_stop.so", "it hung in stop: " },
     { "print_at_load.so", "it wrote to standard output, which is for data: 'hello\\x0aworld'" },
+    { "quit_at_unload.so",
+      "it ended the process in a destructor or a function given to atexit, with exit code 0" },
 };
 
 static void each_fault_is_quarantined_with_its_reason_and_good_ones_work(void **state)

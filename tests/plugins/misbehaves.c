@@ -8,8 +8,8 @@
 #include <tenon/plugin.h>
 #include <unistd.h>
 
-enum { LOAD = 1, QUERY, START, INFO, STOP, NOWHERE };
-enum { CRASH = 1, DIVIDE, LEAVE, HANG, PRINT, BABBLE, PART };
+enum { LOAD = 1, QUERY, START, INFO, CLOSE, STOP, UNLOAD, NOWHERE };
+enum { CRASH = 1, DIVIDE, LEAVE, QUIT, HANG, PRINT, BABBLE, PART };
 
 static volatile int zero;
 
@@ -27,6 +27,8 @@ static void misbehave(int place)
         break;
     case LEAVE:
         exit(3);
+    case QUIT:
+        _exit(0);
     case HANG:
         signal(SIGALRM, SIG_IGN);
         signal(SIGTERM, SIG_IGN);
@@ -59,9 +61,15 @@ __attribute__((constructor)) static void at_load(void)
     misbehave(LOAD);
 }
 
+__attribute__((destructor)) static void at_unload(void)
+{
+    misbehave(UNLOAD);
+}
+
 #define STUB_OWN_QUERY
 #define STUB_START       start
 #define STUB_STOP        stop
+#define STUB_CLOSE       close_device
 #define STUB_DEVICE_INFO info
 
 static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err)
@@ -73,11 +81,19 @@ static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err
     return TNP_OK;
 }
 
+static void close_device(tnp_device *device)
+{
+    (void)device;
+    misbehave(CLOSE);
+}
+
 static void stop(tnp_instance *instance)
 {
     (void)instance;
     misbehave(STOP);
 }
+
+static void set_uuid(tnp_device_info *info);
 
 static tnp_status info(tnp_instance *instance, uint32_t index, tnp_device_info *out, tnp_error *err)
 {
@@ -89,6 +105,7 @@ static tnp_status info(tnp_instance *instance, uint32_t index, tnp_device_info *
                             .kind = TNP_KIND_GPU,
                             .memory_count = 1,
                             .update_bytes = 256 };
+    set_uuid(&own);
     const char *called = getenv("TENON_TEST_NAME");   // a file with the device's name
     FILE *file = called ? fopen(called, "r") : NULL;
     if (file && !fgets(own.name, sizeof own.name, file))
@@ -101,6 +118,12 @@ static tnp_status info(tnp_instance *instance, uint32_t index, tnp_device_info *
 }
 
 #include "stub.h"
+
+// No other plugin's, also where a test has written another name into the file.
+static void set_uuid(tnp_device_info *info)
+{
+    memcpy(info->uuid, tnp_note_.manifest.name, sizeof info->uuid);
+}
 
 const tnp_plugin *tenon_plugin_query(uint32_t host_abi, tnp_error *err)
 {

@@ -3,6 +3,7 @@
 //
 //   STUB_NAME STUB_VERSION STUB_CPU STUB_NEEDED      the manifest      STUB_OWN_NOTE: the plugin
 //   has written it STUB_TABLE_SIZE STUB_ABI STUB_NOTE STUB_CLAIM    the table STUB_START STUB_STOP
+//   STUB_CLOSE
 //   STUB_DEVICE_COUNT STUB_DEVICE_INFO STUB_OWN_QUERY                                   the plugin
 //   has its own query
 #include <tenon/plugin.h>
@@ -36,6 +37,9 @@
 #endif
 #ifndef STUB_STOP
 #define STUB_STOP stub_stop
+#endif
+#ifndef STUB_CLOSE
+#define STUB_CLOSE stub_device
 #endif
 #ifndef STUB_DEVICE_COUNT
 #define STUB_DEVICE_COUNT stub_device_count
@@ -101,7 +105,10 @@ static tnp_status stub_open(tnp_instance *instance, const tnp_open *what, tnp_de
     *out = (tnp_device *)&stub_object;
     return TNP_OK;
 }
-static void stub_device(tnp_device *device) { (void)device; }
+STUB_UNUSED void stub_device(tnp_device *device)
+{
+    (void)device;
+}
 static tnp_status stub_memory_info(tnp_device *device, uint32_t memory, tnp_memory_info *info,
                                    tnp_error *err)
 {
@@ -203,7 +210,7 @@ STUB_UNUSED const tnp_plugin stub_table = {
     .device_count = STUB_DEVICE_COUNT,
     .device_info = STUB_DEVICE_INFO,
     .open = stub_open,
-    .close = stub_device,
+    .close = STUB_CLOSE,
     .abandon = stub_device,
     .memory_info = stub_memory_info,
     .link = stub_link,

@@ -90,8 +90,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
     [[ $output == *"silu(1) = 0.731059"* ]]
     run -0 clean "$PREFIX/bin/tenon" devices --plugin npu/build/npu.so
     [[ $output == *npu0* ]]
-    clean "$PREFIX/bin/tenon" plugins new npu --dir npu2
-    build npu2   # the same name: the second is shadowed
+    cp -r npu npu2   # the same name: the second is shadowed
     run -0 clean "$PREFIX/bin/tenon" plugins --plugin npu/build/npu.so --plugin npu2/build/npu.so --why
     [[ $output == *"shadowed"*"npu2/build/npu.so"* ]]
 }

@@ -44,7 +44,8 @@ typedef struct tn_runtime_options {
 TN_NODISCARD TN_API tn_status tn_runtime_create(const tn_runtime_options *options,
                                                 tn_runtime **out_runtime, tn_error *err);
 
-// NULL is fine. After all sessions made with it. Since 0.1
+// NULL is fine. After all sessions made with it. Where a plugin hangs in it the runtime is left as
+// it is after plugins.hang_timeout_ms, with a warning. Since 0.1
 TN_API void tn_runtime_destroy(tn_runtime *runtime);
 
 // Threads of the pool, the caller counted. Since 0.1

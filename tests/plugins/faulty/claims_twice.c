@@ -8,7 +8,7 @@ static tnp_status faulty_claim(tnp_device *device, const tnp_slice *slice,
     tnp_claim both = {
         .size = sizeof both, .node_count = 2, .nodes = nodes, .name = "both", .cost_ns = 1
     };
-    if (slice->node_count > 0)
+    if (slice->node_count > 1)
         sink->take(sink->context, &both);
     return claim(device, slice, sink, err);
 }

@@ -6,6 +6,7 @@
 // cost; a copy takes the latency and its bytes over the link. The host's own time is what it has
 // seen: it moves on when a wait returns; inside a notice it is that of the notice.
 #include <signal.h>
+#include <time.h>
 
 #include "sim.h"
 
@@ -22,6 +23,8 @@ static bool is_ready(const tnp_queue *queue, tnp_error *why)
     const sim_work *w = &queue->works[queue->head];
     bool can_start = true;
     *why = (tnp_error){ .size = sizeof *why };
+    if (queue->hangs && !queue->device->is_lost)
+        return false;
     for (uint32_t i = 0; i < w->signal_count; i++)   // work for one that failed never starts
         if (w->signals[i].semaphore->why.status != TNP_OK) {
             *why = w->signals[i].semaphore->why;
@@ -270,6 +273,22 @@ static void end(tnp_queue *queue, const sim_work *w, const tnp_error *why, uint6
     sim_publish(instance);
 }
 
+static void pause_ms(uint64_t ms)
+{
+    nanosleep(&(struct timespec){ (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 }, NULL);
+}
+
+// As if it had not been begun, but for queue->hangs. With the lock held.
+static void begin_to_hang(tnp_queue *queue)
+{
+    const sim_work *w = &queue->works[queue->head];
+    for (uint32_t i = 0; i < w->signal_count; i++)
+        w->signals[i].semaphore->running--;
+    queue->hangs = true;
+    queue->device->instance->is_working = false;
+    pthread_cond_broadcast(&queue->device->instance->changed);
+}
+
 // With the lock held, which it leaves meanwhile. why: the work is let go if its status is not
 // TNP_OK.
 static void work_off(tnp_queue *queue, tnp_error *why)
@@ -284,12 +303,20 @@ static void work_off(tnp_queue *queue, tnp_error *why)
         w->signals[i].semaphore->running++;
     if (why->status == TNP_OK)
         why->status = sim_enter_locked(instance, device->chip, device, SIM_CALL_work, &fired, why);
+    if (fired && fired->is_hang) {
+        begin_to_hang(queue);
+        return;
+    }
+    if (fired && fired->late_ms)
+        why->status = TNP_OK;
     if (why->status == TNP_OK) {
         t = time_work(queue, w);
         pass_time(queue, w, &t);
     }
     bool starts = why->status == TNP_OK;
     pthread_mutex_unlock(&instance->lock);
+    if (fired && fired->late_ms)
+        pause_ms(fired->late_ms);
     if (starts) {
         pthread_mutex_lock(&instance->bytes);
         why->status = run(w, why);

@@ -220,6 +220,12 @@ static tnp_status read_call(const place *at, const json_t *value, sim_fault *fau
     return refuse(at, "must be one of %s", known);
 }
 
+static tnp_status read_hang(const place *at, const json_t *value, sim_fault *fault)
+{
+    fault->is_hang = json_is_true(value);
+    return json_is_boolean(value) ? TNP_OK : read_count(at, value, 1, 60000, &fault->late_ms);
+}
+
 static tnp_status read_fault(place *at, const json_t *value, sim_fault *fault)
 {
     const char *key;
@@ -240,10 +246,12 @@ static tnp_status read_fault(place *at, const json_t *value, sim_fault *fault)
             status = read_count(at, item, 1, INT64_MAX, &fault->at);
         else if (strcmp(key, "lost") == 0)
             status = read_flag(at, item, &fault->is_loss);
+        else if (strcmp(key, "hang") == 0)
+            status = read_hang(at, item, fault);
         else if (strcmp(key, "status") == 0)
             status = read_status(at, item, fault);
         else
-            status = refuse(at, "is no key: there are call, at, lost and status");
+            status = refuse(at, "is no key: there are call, at, lost, hang and status");
         at->key = "fail";
         if (status != TNP_OK)
             return status;
@@ -253,6 +261,9 @@ static tnp_status read_fault(place *at, const json_t *value, sim_fault *fault)
     if (!fault->is_loss && sim_call_kind_of(fault->call) == SIM_ENDS)
         return refuse(at, "%s has no answer: it can only lose the device, with \"lost\": true",
                       sim_call_name(fault->call));
+    if ((fault->is_hang || fault->late_ms) &&
+        (fault->call != SIM_CALL_work || fault->is_loss || fault->status != TNP_OK))
+        return refuse(at, "\"hang\" is of work alone, which answers nothing and loses nothing");
     if (fault->is_loss && fault->status != TNP_OK)
         return refuse(at, "a device that is lost answers so, and no other status");
     if (fault->is_loss)

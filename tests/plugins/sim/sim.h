@@ -77,6 +77,8 @@ typedef struct sim_fault {
     sim_call call;
     uint64_t at;   // the call that fails, counted from 1
     bool is_loss;
+    bool is_hang;        // of work: it never ends, until the device is lost;
+    uint64_t late_ms;    // or ends so much later, on the clock of everybody
     tnp_status status;   // what it answers; of a loss TNP_E_DEVICE_LOST
 } sim_fault;
 
@@ -193,6 +195,7 @@ struct tnp_queue {
     tnp_queue *next;
     tnp_queue_options limits;
     bool is_closing;
+    bool hangs;         // its first work does
     uint64_t free_ns;   // virtual: when the last work ended
     uint32_t head, count;
     sim_work works[];

@@ -144,15 +144,16 @@ typedef struct owner_case {
     uint32_t count;
 } owner_case;
 
-static void fill(owner_case *c, size_t which, const tn_allocator *allocator)
+static void fill(owner_case *c, const offered *devices, const char *order,
+                 const tn_allocator *allocator)
 {
     memset(c, 0, sizeof *c);
     c->runtime.allocator = *allocator;
     c->runtime.devices = c->list;
-    c->order.text = cases[which].order;
+    c->order.text = order;
     c->runtime.config.order = (tni_config_words){ .items = &c->order, .count = 1 };
-    while (c->count < MOST && cases[which].devices[c->count].plugin) {
-        const offered *from = &cases[which].devices[c->count];
+    while (c->count < MOST && devices[c->count].plugin) {
+        const offered *from = &devices[c->count];
         tn_device *device = &c->devices[c->count];
         *device = (tn_device){ .runtime = &c->runtime, .plugin = from->plugin };
         device->owner = &c->plugins[from->plugin[0] - 'a'];
@@ -176,7 +177,7 @@ static void each_device_has_one_owner_and_the_reason_is_told(void **state)
         char listed[MOST + 1] = "", shadowed[64] = "";
         const char *why = "";
         tn_error err;
-        fill(&c, i, &none.allocator);
+        fill(&c, cases[i].devices, cases[i].order, &none.allocator);
         assert_int_equal(tni_owners_decide(&c.runtime, &err), TN_OK);
         for (uint32_t d = 0; d < c.runtime.device_count; d++)
             listed[d] = c.list[d]->plugin[0];
@@ -196,11 +197,88 @@ static void each_device_has_one_owner_and_the_reason_is_told(void **state)
     assert_int_equal(none.alive, 0);
 }
 
+static const struct {
+    const char *says;
+    offered devices[MOST];   // all called "GPU"
+    const char *doubted;     // "device?other " of those that may be one
+} doubts[] = {
+    { "nothing told", { { .plugin = "a", .pci = "" }, { .plugin = "b", .pci = "" } }, "b?a " },
+    { "only one tells", { { .plugin = "a", .pci = "1" }, { .plugin = "b", .pci = "" } }, "b?a " },
+    { "each tells something else",
+      { { .plugin = "a", .pci = "1" }, { .plugin = "b", .pci = "", .uuid = 7 } },
+      "b?a " },
+    { "two addresses", { { .plugin = "a", .pci = "1" }, { .plugin = "b", .pci = "2" } }, "" },
+    { "two UUIDs",
+      { { .plugin = "a", .pci = "1", .uuid = 1 }, { .plugin = "b", .pci = "", .uuid = 7 } },
+      "" },
+    { "one plugin", { { .plugin = "a", .pci = "" }, { .plugin = "a", .pci = "" } }, "" },
+    { "another host",
+      { { .plugin = "a", .pci = "" }, { .plugin = "b", .pci = "", .host = "far" } },
+      "" },
+    { "another kind",
+      { { .plugin = "a", .pci = "" },
+        { .plugin = "b", .pci = "", .kind = TNP_KIND_INTEGRATED_GPU } },
+      "" },
+    { "software",
+      { { .plugin = "a", .pci = "", .kind = TNP_KIND_SOFTWARE },
+        { .plugin = "b", .pci = "", .kind = TNP_KIND_SOFTWARE } },
+      "" },
+    { "CPUs",
+      { { .plugin = "a", .pci = "", .kind = TNP_KIND_CPU },
+        { .plugin = "b", .pci = "", .kind = TNP_KIND_CPU } },
+      "" },
+    { "one that is known to be another",
+      { { .plugin = "a", .pci = "1" },
+        { .plugin = "b", .pci = "1" },
+        { .plugin = "b", .pci = "" } },
+      "" },
+    { "each once",
+      { { .plugin = "a", .pci = "" }, { .plugin = "b", .pci = "" }, { .plugin = "c", .pci = "" } },
+      "b?a c?a " },
+};
+
+static void keep_doubt(void *context, int32_t level, const char *text)
+{
+    char *lines = context, device[32], other[32];
+    assert_int_equal(level, TN_LOG_WARNING);
+    assert_int_equal(sscanf(text, "%31s may be %31s of plugin ", device, other), 2);
+    assert_non_null(strstr(text, "both are called 'GPU', and no PCI address or UUID tells"));
+    snprintf(lines + strlen(lines), 64 - strlen(lines), "%s?%s ", device, other);
+}
+
+static void devices_that_may_be_one_are_told_and_used(void **state)
+{
+    (void)state;
+    failing_alloc none;
+    failing_alloc_init(&none, 0);
+    for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++) {
+        owner_case c;
+        char lines[64] = "";
+        tn_error err;
+        fill(&c, doubts[i].devices, "", &none.allocator);
+        for (uint32_t d = 0; d < c.count; d++) {
+            strcpy(c.devices[d].info.name, "GPU");
+            strcpy(c.devices[d].name, c.devices[d].plugin);
+        }
+        c.runtime.log = (tni_log){ .write = keep_doubt, .context = lines };
+        assert_int_equal(tni_owners_decide(&c.runtime, &err), TN_OK);
+        uint32_t used = c.runtime.device_count;
+        tni_owners_doubt(&c.runtime);
+        assert_int_equal(c.runtime.device_count, used);
+        if (strcmp(lines, doubts[i].doubted) != 0)
+            fail_msg("%s: %s", doubts[i].says, lines);
+        if (lines[0])
+            assert_non_null(strstr(c.plugins[1].why.text, "device 0 may be a of plugin a"));
+        none.allocator.free(none.allocator.context, c.runtime.shadowed);
+    }
+}
+
 static tn_status decide(const tn_allocator *allocator, void *context)
 {
     owner_case c;
     tn_error err;
-    fill(&c, *(size_t *)context, allocator);
+    const size_t *which = context;
+    fill(&c, cases[*which].devices, cases[*which].order, allocator);
     tn_status status = tni_owners_decide(&c.runtime, &err);
     if (c.runtime.shadowed)
         allocator->free(allocator->context, c.runtime.shadowed);
@@ -218,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_device_has_one_owner_and_the_reason_is_told),
+        cmocka_unit_test(devices_that_may_be_one_are_told_and_used),
         cmocka_unit_test(without_memory_it_is_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
