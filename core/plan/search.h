@@ -60,9 +60,10 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t lim
                                            uint64_t *steps);
 
 // As above, and after some dead ends, or much work, the limit is raised, until something is found.
-// *limit is then what it ended at.
+// *limit is then what it ended at. Gives up where that would be above `most_limit`: the weights that
+// it leaves make the next one better.
 tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit,
-                                                   uint64_t *steps);
+                                                   uint64_t most_limit, uint64_t *steps);
 
 const uint64_t *
 tni_plan_search_offsets(const tni_plan_search *search);   // by item, of the latest FOUND

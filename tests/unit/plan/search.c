@@ -142,7 +142,7 @@ static void a_relaxed_search_always_ends_with_a_packing(void **state)
         rig r;
         make_rig(&r, blocks, count);
         uint64_t limit = 0, steps = UINT64_MAX;
-        assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, &steps),
+        assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, UINT64_MAX, &steps),
                          TNI_PLAN_SEARCH_FOUND);
         need_valid(&r, blocks, limit);
         assert_true(limit * 100 < r.sections.bound * 115);
@@ -163,7 +163,7 @@ static void a_relaxed_search_does_not_work_for_long(void **state)
     rig r;
     make_rig(&r, blocks, COUNT);
     uint64_t limit = r.sections.bound, steps = UINT64_MAX;
-    assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, &steps), TNI_PLAN_SEARCH_FOUND);
+    assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, UINT64_MAX, &steps), TNI_PLAN_SEARCH_FOUND);
     need_valid(&r, blocks, limit);
     assert_in_range(r.search->work, COUNT, 100 * COUNT);
     finish_rig(&r);
@@ -182,7 +182,7 @@ static tn_status search_with(const tn_allocator *allocator, void *context)
     uint64_t steps = 1000, limit;
     bool is_done = tni_plan_sections_make(blocks, count, &arena, &sections) &&
                    (own = tni_plan_search_create(allocator, &sections)) != NULL &&
-                   (limit = sections.bound, tni_plan_search_run_relaxed(own, &limit, &steps) !=
+                   (limit = sections.bound, tni_plan_search_run_relaxed(own, &limit, UINT64_MAX, &steps) !=
                                                 TNI_PLAN_SEARCH_NO_MEMORY) &&
                    tni_plan_search_run(own, sections.bound, 5, &steps) != TNI_PLAN_SEARCH_NO_MEMORY;
     tni_plan_search_destroy(own);
