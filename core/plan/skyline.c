@@ -262,6 +262,12 @@ static int32_t key_of(float urgency)
     return bits + 1;
 }
 
+static bool hits_fixed(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
+{
+    const tni_item *it = &k->sections->items[item];
+    return tni_plan_ceiling_hit(&k->ceiling, it, floor + it->bytes) != TNP_NONE;
+}
+
 // The floor only rises, so what reaches into a fixed item does so until that is taken.
 static bool waits_at(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
 {
@@ -358,6 +364,22 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
     return best;
 }
 
+// Of the items that most_urgent_of() looks at, those wait that reach into a fixed one: mostly all do
+// where one does.
+static void let_wait(const tni_plan_skyline *k, const plateau *valley, uint32_t begin, uint32_t end)
+{
+    int32_t last = (int32_t)valley->end;
+    for (uint32_t at = find_open(k, begin / GROUP); at * GROUP < end; at = find_open(k, at + 1)) {
+        if (k->groups[at].least_end > last)
+            continue;
+        uint32_t first = at * GROUP, behind = first + GROUP;
+        for (uint32_t i = first > begin ? first : begin; i < behind; i++)
+            if (k->keys[i] && k->ends[i] <= last && waits_at(k, i, valley->floor))
+                k->keys[i] = 0;
+        sum_up(k, at);
+    }
+}
+
 // In a wide valley the first part that holds something will do.
 static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
 {
@@ -373,10 +395,10 @@ static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
         uint32_t best = most_urgent_of(k, valley, begin, part_end);
         if (best == TNP_NONE)
             begin = part_end;
-        else if (in->items[best].bytes <= room || !waits_at(k, best, valley->floor))
+        else if (in->items[best].bytes <= room || !hits_fixed(k, best, valley->floor))
             return best;
         else
-            set_key(k, best, 0);
+            let_wait(k, valley, begin, part_end);
     }
     return TNP_NONE;
 }
