@@ -27,7 +27,7 @@ enum {
     AROUND_PARTS = 2,        // such a pass takes as long as one step for so many items
     UNSEARCHED_STEPS = 16,   // an item of all, that a level is behind which is not searched at once
     NEAR_TRIES = 8,          // of a relaxed search, before one that may end anywhere
-    FAR_PARTS = 32,          // of the bound: what is so much above it is not mended by more passes
+    FAR_PARTS = 32,          // of the bound: so much above it is not mended by another pass
     LOOSE_TURNS = 4,         // of a level, from one pass around a packing that is above what
                              // repairs are after to the next
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
@@ -386,13 +386,11 @@ static void pack_quickly(packer *p, level *l)
 {
     uint64_t far = p->sections->bound + p->sections->bound / FAR_PARTS;
     for (size_t i = 0; i < TN_COUNT_OF(level_passes); i++) {
-        if (level_passes[i] == AS_BEFORE_BUT && l->peak > far)
-            break;
         if (run_pass(l->desk, level_passes[i], p->least) < l->peak)
             take(l, l->desk->offsets);
         if (l->peak <= p->near)
             spread(p, l);
-        if (l->peak <= p->least || is_done(p))
+        if (l->peak <= p->least || l->peak > far || is_done(p))
             break;
     }
 }

@@ -62,7 +62,7 @@ tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint6
     k->keys = tni_arena_take_array(arena, items + GROUP, sizeof *k->keys);
     k->ends = tni_arena_take_array(arena, items + GROUP, sizeof *k->ends);
     k->next_waiting = tni_arena_take_array(arena, items, sizeof *k->next_waiting);
-    k->first_waiting = tni_arena_take_indices(arena, items);
+    k->first_waiting = tni_arena_take_array(arena, items, sizeof *k->first_waiting);
     k->taken = tni_arena_take_array(arena, items, sizeof *k->taken);
     k->groups = tni_arena_take_array(arena, groups + 1, sizeof *k->groups);
     // A placed item leaves two more at most.
@@ -415,7 +415,6 @@ static void close_item(const tni_plan_skyline *k, uint32_t item)
 static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
 {
     uint32_t count = k->sections->item_count, groups = count / GROUP + 1, open = 0;
-    memset(k->first_waiting, 0xff, count * sizeof *k->first_waiting);
     memset(k->groups, 0, (groups + 1) * sizeof *k->groups);
     for (uint32_t i = 0; i < count; i++) {
         k->keys[i] = is_fixed[i] ? 0 : key_of(k->urgency[i]);
@@ -477,6 +476,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         if (is_fixed[i] && offsets[i] + in->items[i].bytes > highest)
             highest = offsets[i] + in->items[i].bytes;
     tni_plan_ceiling_hang(&k->ceiling, is_fixed, offsets);
+    memset(k->first_waiting, 0xff, k->ceiling.count * sizeof *k->first_waiting);
     k->taken_count = 0;
     k->free_plateau = TNP_NONE;
     k->plateau_count = 1;
