@@ -254,12 +254,18 @@ static void set_key(const tni_plan_skyline *k, uint32_t item, int32_t key)
     sum_up(k, item / GROUP);
 }
 
-// Positive numbers are in the order of their bits.
-static int32_t key_of(float urgency)
+// Positive numbers are in the order of their bits. The last ones, which hardly count, tell the item
+// within its group: the first has the highest.
+static int32_t key_of(const tni_plan_skyline *k, uint32_t item)
 {
-    int32_t bits;
-    memcpy(&bits, &urgency, sizeof bits);
-    return bits + 1;
+    uint32_t bits;
+    memcpy(&bits, &k->urgency[item], sizeof bits);
+    return (int32_t)(bits / GROUP * GROUP + 2 * GROUP - 1 - item % GROUP);
+}
+
+static uint32_t item_of(uint32_t at, int32_t key)
+{
+    return at * GROUP + GROUP - 1 - (uint32_t)key % GROUP;
 }
 
 static bool hits_fixed(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
@@ -287,7 +293,7 @@ static void wake_waiting(tni_plan_skyline *k, uint32_t fixed)
     for (uint32_t i = k->first_waiting[fixed], next; i != TNP_NONE; i = next) {
         next = k->next_waiting[i];
         if (!waits_at(k, i, floor))
-            set_key(k, i, key_of(k->urgency[i]));
+            set_key(k, i, key_of(k, i));
     }
     k->first_waiting[fixed] = TNP_NONE;
 }
@@ -344,23 +350,19 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
     uint64_t most_bytes = room_in_chunk(k, valley->floor);
     uint32_t best = TNP_NONE;
     int32_t best_key = 0, last = (int32_t)valley->end;
-    for (uint32_t at = find_open(k, begin / GROUP); at * GROUP < end; at = find_open(k, at + 1)) {
+    for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
         const group *g = &k->groups[at];
+        if (g->least_end > last && g->unplaced == 0)
+            at = find_open(k, at) - 1;
         if (g->least_end > last || g->highest_key <= best_key)
             continue;
         int32_t key = k->chunk_bytes ? highest_key_of_small(k, at, begin, last, most_bytes)
                                      : highest_key(k, at, begin, last);
         if (key > best_key) {
-            best = at * GROUP;
-            best_key = key;
+            best = item_of(at, key);
+            best_key = key | (GROUP - 1);   // what is as urgent comes later
         }
     }
-    if (best == TNP_NONE)
-        return TNP_NONE;
-    best = best > begin ? best : begin;
-    while (k->keys[best] != best_key || k->ends[best] > last ||
-           k->sections->items[best].bytes > most_bytes)
-        best++;
     return best;
 }
 
@@ -369,7 +371,7 @@ static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley,
 static void let_wait(const tni_plan_skyline *k, const plateau *valley, uint32_t begin, uint32_t end)
 {
     int32_t last = (int32_t)valley->end;
-    for (uint32_t at = find_open(k, begin / GROUP); at * GROUP < end; at = find_open(k, at + 1)) {
+    for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
         if (k->groups[at].least_end > last)
             continue;
         uint32_t first = at * GROUP, behind = first + GROUP;
@@ -389,9 +391,12 @@ static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
                         ? 0
                         : tni_plan_ceiling_height(&k->ceiling, valley->lowest) - valley->floor;
     while (begin < end) {
-        uint32_t open = find_open(k, begin / GROUP) * GROUP;
-        begin = open > begin ? open : begin;
-        uint32_t part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
+        uint32_t part_end = end;
+        if (end - begin > MOST_ITEMS) {
+            uint32_t open = find_open(k, begin / GROUP) * GROUP;
+            begin = open > begin ? open : begin;
+            part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
+        }
         uint32_t best = most_urgent_of(k, valley, begin, part_end);
         if (best == TNP_NONE)
             begin = part_end;
@@ -417,7 +422,7 @@ static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
     uint32_t count = k->sections->item_count, groups = count / GROUP + 1, open = 0;
     memset(k->groups, 0, (groups + 1) * sizeof *k->groups);
     for (uint32_t i = 0; i < count; i++) {
-        k->keys[i] = is_fixed[i] ? 0 : key_of(k->urgency[i]);
+        k->keys[i] = is_fixed[i] ? 0 : key_of(k, i);
         k->groups[i / GROUP].unplaced += !is_fixed[i];
         open += !is_fixed[i];
     }
