@@ -4,7 +4,10 @@
 
 #include "plan/ranks.h"
 
-enum { FEW = 16 };   // items are sorted one into the others
+enum {
+    FEW = 16,         // items are sorted one into the others
+    ITEM_BYTES = 64   // that are taken, or somewhat more
+};
 
 static int by_place(const void *a, const void *b)
 {
@@ -161,6 +164,7 @@ bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *
                             tni_plan_sections *out)
 {
     steps at = { 0 };
+    tni_arena_expect(arena, ITEM_BYTES * (size_t)count);
     *out = (tni_plan_sections){ 0 };
     if (!find_steps(blocks, count, arena, &at) || !cut(blocks, count, arena, &at, &out->count))
         return false;
