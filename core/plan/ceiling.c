@@ -80,9 +80,9 @@ void tni_plan_ceiling_hang(tni_plan_ceiling *c, const bool *is_fixed, const uint
     c->count = 0;
     for (uint32_t i = 0; i < in->item_count; i++)
         if (is_fixed[i])
-            c->fixed[c->count++] = (tni_fixed_item){
-                .item = i, .offset = offsets[i], .end = offsets[i] + in->items[i].bytes
-            };
+            c->fixed[c->count++] = (tni_fixed_item){ .item = i,
+                                                     .offset = offsets[i],
+                                                     .end = offsets[i] + in->items[i].bytes };
     if (c->count == 0)
         return;
     qsort(c->fixed, c->count, sizeof *c->fixed, highest_first);

@@ -58,12 +58,16 @@ typedef struct turn {
     uint32_t around;         // the level that is packed around this one first; 0 = none
 } turn;
 
-static const turn turns_of_few[] = {
-    { 90, true, 3, 0, 0 }, { 80, true, 3, 0, 0 }, { 0, true, 3, 0, 0 }
-};
+static const turn turns_of_few[] = { { 90, true, 3, 0, 0 },
+                                     { 80, true, 3, 0, 0 },
+                                     { 0, true, 3, 0, 0 } };
 static const turn turns_of_many[LEVELS] = {
     { 90, false, 0, 0, 0 }, { 95, true, 0, 0, 1 }, { 80, true, 0, 16, 0 }, { 0, true, 0, 32, 0 }
 };
+
+// Of few items the dead ends tell more, and a packing at the bound is what is searched.
+static const tni_plan_relaxing relaxing_few = { 8, 16384, UINT64_MAX };
+static const tni_plan_relaxing relaxing_many = { 4, 8192, UINT64_MAX };
 
 // What passes over some items, and repairs, need. All arrays are by item.
 typedef struct desk {
@@ -109,7 +113,7 @@ typedef struct packer {
     desk desk;         // of all items
     uint32_t *place;   // by item: its place on another desk; scratch
     uint64_t *best;    // by item
-    uint64_t peak;      // of the best
+    uint64_t peak;     // of the best
     uint64_t chunk_bytes;
     uint64_t least;    // no peak is below
     uint64_t near;     // the bound, as far as passes go
@@ -317,8 +321,8 @@ static void repair(packer *p, const level *l)
     limit = l->peak > limit ? l->peak : limit;
     if (limit >= p->peak)
         limit = lower_limit(p, l, p->peak);
-    while (!is_done(p) && (offsets = tni_plan_repair_run(p->desk.repair, offsets, limit,
-                                                         repair_work(p)))) {
+    while (!is_done(p) &&
+           (offsets = tni_plan_repair_run(p->desk.repair, offsets, limit, repair_work(p)))) {
         keep(p, offsets);
         limit = lower_limit(p, l, limit < p->peak ? limit : p->peak);
     }
@@ -438,10 +442,12 @@ static bool search_rounds(packer *p, level *l, uint32_t rounds)
 static bool search_relaxed(packer *p, level *l)
 {
     bool has_many = p->sections->item_count > FEW_ITEMS;
+    tni_plan_relaxing how = has_many ? relaxing_many : relaxing_few;
     for (uint32_t tries = has_many ? NEAR_TRIES : 0; l->peak > p->least && p->steps && !is_late(p);
          tries--) {
-        uint64_t limit = p->least, most = tries ? loose_limit(p) : UINT64_MAX;
-        tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit, most,
+        uint64_t limit = p->least;
+        how.most_limit = tries ? loose_limit(p) : UINT64_MAX;
+        tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &how, &limit,
                                                                     &p->steps);
         if (answer == TNI_PLAN_SEARCH_FOUND)
             take_found(l);

@@ -43,7 +43,7 @@ struct tni_plan_skyline {
     uint32_t *first_waiting;   // by fixed item: what reaches into it, until it is taken
     taken_item *taken;         // those for which something still waits
     uint32_t taken_count;
-    group *groups;             // and one more
+    group *groups;   // and one more
     const float *urgency;
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
@@ -104,7 +104,8 @@ static uint32_t lowest_of_part(const tni_plan_skyline *k, uint32_t lowest, uint3
     return item->first < end && first < item->end ? lowest : NOT_KNOWN;
 }
 
-static plateau part_of(const tni_plan_skyline *k, const plateau *whole, uint32_t first, uint32_t end)
+static plateau part_of(const tni_plan_skyline *k, const plateau *whole, uint32_t first,
+                       uint32_t end)
 {
     plateau part = *whole;
     part.first = first;
@@ -446,9 +447,9 @@ static uint32_t find_lowest(const tni_plan_skyline *k, plateau *valley)
 static uint32_t find_on_floor(const tni_plan_skyline *k, plateau *valley)
 {
     bool is_wide = valley->lowest == NOT_KNOWN && valley->end - valley->first > WIDE;
-    uint32_t fixed = is_wide ? tni_plan_ceiling_lowest(&k->ceiling, valley->first,
-                                                       valley->first + WIDE)
-                             : find_lowest(k, valley);
+    uint32_t fixed = is_wide
+                         ? tni_plan_ceiling_lowest(&k->ceiling, valley->first, valley->first + WIDE)
+                         : find_lowest(k, valley);
     return tni_plan_ceiling_height(&k->ceiling, fixed) == valley->floor ? fixed : TNP_NONE;
 }
 
