@@ -26,6 +26,7 @@ typedef struct plateau {
     uint32_t previous, next;   // TNP_NONE: it is the first or last
     uint64_t floor;
     uint32_t lowest;   // fixed item above it; NOT_KNOWN
+    bool is_woken;     // of each fixed item in the list of the taken, all sections are in such ones
 } plateau;
 
 // Sections of a fixed item.
@@ -122,6 +123,7 @@ static void join_previous(tni_plan_skyline *k, uint32_t at)
     s->first = k->plateaus[gone].first;
     s->previous = k->plateaus[gone].previous;
     s->lowest = lower_fixed(s->lowest, k->plateaus[gone].lowest);
+    s->is_woken |= k->plateaus[gone].is_woken;
     if (s->previous != TNP_NONE)
         k->plateaus[s->previous].next = at;
     k->plateaus[gone].next = k->free_plateau;
@@ -301,9 +303,9 @@ static void wake_waiting(tni_plan_skyline *k, uint32_t fixed)
 
 // Before the items of a valley are looked at, and not sooner: fixed items that lie on each other
 // are all taken before.
-static void wake(tni_plan_skyline *k, const plateau *valley)
+static void wake(tni_plan_skyline *k, plateau *valley)
 {
-    for (uint32_t t = 0; t < k->taken_count;) {
+    for (uint32_t t = 0; valley->is_woken && t < k->taken_count;) {
         taken_item taken = k->taken[t];
         if (taken.first >= valley->end || valley->first >= taken.end) {
             t++;
@@ -312,6 +314,7 @@ static void wake(tni_plan_skyline *k, const plateau *valley)
         k->taken[t] = k->taken[--k->taken_count];
         wake_waiting(k, taken.fixed);
     }
+    valley->is_woken = false;
 }
 
 // The highest key of a group's items from `begin` on that are over by `last`.
@@ -459,8 +462,10 @@ static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed
     const tni_item *item = &k->sections->items[f->item];
     tni_plan_ceiling_take(&k->ceiling, fixed);
     k->plateaus[valley].lowest = NOT_KNOWN;
-    if (k->first_waiting[fixed] != TNP_NONE)
+    if (k->first_waiting[fixed] != TNP_NONE) {
         k->taken[k->taken_count++] = (taken_item){ item->first, item->end, fixed };
+        k->plateaus[valley].is_woken = true;
+    }
     return lift(k, valley, item->first, item->end, f->end);
 }
 
@@ -486,7 +491,9 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
     k->taken_count = 0;
     k->free_plateau = TNP_NONE;
     k->plateau_count = 1;
-    k->plateaus[0] = (plateau){ 0, in->count, TNP_NONE, TNP_NONE, 0, NOT_KNOWN };
+    k->plateaus[0] = (plateau){
+        .end = in->count, .previous = TNP_NONE, .next = TNP_NONE, .lowest = NOT_KNOWN
+    };
     while (left) {
         at = descend(k, at);
         plateau *valley = &k->plateaus[at];
