@@ -48,6 +48,16 @@ static tni_arena_block *add_block(tni_arena *arena, size_t least)
     return block;
 }
 
+void tni_arena_expect(tni_arena *arena, size_t bytes)
+{
+    size_t next = arena->block_bytes;
+    if (bytes <= next || (arena->first && arena->first->bytes - arena->first->used >= bytes))
+        return;
+    arena->block_bytes = bytes;
+    add_block(arena, 0);
+    arena->block_bytes = next;
+}
+
 void *tni_arena_take(tni_arena *arena, size_t bytes)
 {
     uint64_t rounded;

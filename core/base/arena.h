@@ -24,6 +24,10 @@ void *tni_arena_take(tni_arena *arena, size_t bytes);
 void *tni_arena_take_array(tni_arena *arena, size_t count,
                            size_t bytes);   // NULL also when the product wraps
 
+// A word beforehand: so much will be taken in pieces, which then come from one block. Nothing more
+// than a loss of time when there is no memory for it.
+void tni_arena_expect(tni_arena *arena, size_t bytes);
+
 // Indices, all UINT32_MAX: none yet.
 uint32_t *tni_arena_take_indices(tni_arena *arena, size_t count);
 

@@ -26,12 +26,15 @@ enum {
                              // is fixed costs as much in each pass around it
     AROUND_PARTS = 2,        // such a pass takes as long as one step for so many items
     UNSEARCHED_STEPS = 16,   // an item of all, that a level is behind which is not searched at once
+    NEAR_TRIES = 8,          // of a relaxed search, before one that may end anywhere
+    FAR_PARTS = 32,          // of the bound: so much above it is not mended by another pass
     LOOSE_TURNS = 4,         // of a level, from one pass around a packing that is above what
                              // repairs are after to the next
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
                              // where nothing says how low it has to be
     MANY_ITEMS = 1024,       // have a level more
-    NEAR_PARTS = 128         // near: above the bound by at most one of so many parts
+    NEAR_PARTS = 128,        // near: above the bound by at most one of so many parts
+    ITEM_BYTES = 400         // of memory that are taken, or somewhat more
 };
 
 // Of repairs, where most that come out need a tenth of this work, and those of many items no more.
@@ -52,20 +55,29 @@ typedef struct turn {
     bool is_searched;        // at once, not only when all have had as much
     uint32_t first_rounds;   // of searching at the bound before the limit is relaxed
     uint32_t steps_before;   // an item of all: what each level before it has to have used
+    uint32_t around;         // the level that is packed around this one first; 0 = none
 } turn;
 
-static const turn turns_of_few[] = { { 90, true, 3, 0 }, { 80, true, 3, 0 }, { 0, true, 3, 0 } };
+static const turn turns_of_few[] = { { 90, true, 3, 0, 0 },
+                                     { 80, true, 3, 0, 0 },
+                                     { 0, true, 3, 0, 0 } };
 static const turn turns_of_many[LEVELS] = {
-    { 90, false, 0, 0 }, { 95, true, 0, 0 }, { 80, true, 0, 16 }, { 0, true, 0, 32 }
+    { 90, false, 0, 0, 0 }, { 95, true, 0, 0, 1 }, { 80, true, 0, 16, 0 }, { 0, true, 0, 32, 0 }
 };
 
-// What skyline passes over some items need.
+// Of few items the dead ends tell more, and a packing at the bound is what is searched.
+static const tni_plan_relaxing relaxing_few = { 8, 16384, UINT64_MAX };
+static const tni_plan_relaxing relaxing_many = { 4, 8192, UINT64_MAX };
+
+// What passes over some items, and repairs, need. All arrays are by item.
 typedef struct desk {
     const tni_plan_sections *sections;
     tni_plan_skyline *skyline;
-    float *full_length;   // by item
-    float *urgency;       // by item: of the latest pass
-    uint64_t *offsets;    // by item: of the latest pass
+    tni_plan_repair *repair;
+    float *full_length;
+    bool *is_fixed;
+    float *urgency;      // of the latest pass
+    uint64_t *offsets;   // of the latest pass
 } desk;
 
 typedef enum pass_kind {
@@ -82,10 +94,12 @@ static const pass_kind level_passes[] = { BY_LENGTH, BY_FULL_LENGTH, AS_BEFORE_B
 typedef struct level {
     bool is_whole;
     const tni_plan_sections *sections;
-    uint32_t *items;     // by its own item: the item of all
-    uint64_t *offsets;   // by its own item: the best so far
-    uint64_t peak;       // of those
-    bool is_spread;      // the others were put around those
+    desk *desk;
+    struct level *around;   // one that holds its items and is packed around it first; NULL
+    uint32_t *items;        // by its own item: the item of all
+    uint64_t *offsets;      // by its own item: the best so far
+    uint64_t peak;          // of those
+    bool is_spread;         // the others were put around those
     tni_plan_search *search;
     uint32_t round;
     uint32_t loose_turns;   // that left a packing with no pass around it
@@ -96,12 +110,10 @@ typedef struct level {
 typedef struct packer {
     tni_arena *arena;
     const tni_plan_sections *sections;
-    desk desk;   // of all items
-    tni_plan_repair *repair;
-    bool *is_fixed;     // by item; scratch
-    bool *none_fixed;   // by item
-    uint64_t *best;     // by item
-    uint64_t peak;      // of the best
+    desk desk;         // of all items
+    uint32_t *place;   // by item: its place on another desk; scratch
+    uint64_t *best;    // by item
+    uint64_t peak;     // of the best
     uint64_t chunk_bytes;
     uint64_t least;    // no peak is below
     uint64_t near;     // the bound, as far as passes go
@@ -120,7 +132,7 @@ static bool is_late(const packer *p)
 
 static bool is_done(const packer *p)
 {
-    return p->peak != NO_PEAK && (p->peak <= p->enough || p->peak <= p->least || is_late(p));
+    return is_late(p) || (p->peak != NO_PEAK && (p->peak <= p->enough || p->peak <= p->least));
 }
 
 static uint64_t highest_end(const tni_plan_sections *in, const uint64_t *offsets)
@@ -176,10 +188,25 @@ static void set_urgency(const desk *d, pass_kind kind, uint64_t limit)
 }
 
 // Leaves the offsets on the desk and returns the peak.
-static uint64_t run_pass(const desk *d, const bool *is_fixed, pass_kind kind, uint64_t limit)
+static uint64_t run_pass(const desk *d, pass_kind kind, uint64_t limit)
 {
     set_urgency(d, kind, limit);
-    return tni_plan_skyline_run(d->skyline, d->urgency, is_fixed, d->offsets);
+    return tni_plan_skyline_run(d->skyline, d->urgency, d->is_fixed, d->offsets);
+}
+
+static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
+{
+    d->sections = sections;
+    d->skyline = tni_plan_skyline_make(sections, p->chunk_bytes, p->arena);
+    d->full_length = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->full_length);
+    d->is_fixed = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->is_fixed);
+    d->urgency = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->urgency);
+    d->offsets = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->offsets);
+    if (!d->skyline || !d->full_length || !d->is_fixed || !d->urgency || !d->offsets ||
+        !find_full_lengths(p, sections, d->full_length))
+        return false;
+    d->repair = tni_plan_repair_make(sections, d->full_length, p->arena);
+    return d->repair != NULL;
 }
 
 // ------------------------------------------------------------------------------------------ levels
@@ -232,21 +259,27 @@ static bool make_level(packer *p, level *l, uint32_t percent)
         return false;
     if (l->is_whole)
         l->sections = p->sections;
+    l->desk = l->is_whole ? &p->desk : tni_arena_take(p->arena, sizeof *l->desk);
+    if (!l->desk || (!l->is_whole && !make_desk(p, l->sections, l->desk)))
+        return false;
     l->peak = NO_PEAK;
     l->round_steps = ROUND_STEPS * (uint64_t)l->sections->item_count;
     l->offsets = tni_arena_take_array(p->arena, l->sections->item_count, sizeof *l->offsets);
     return l->offsets != NULL;
 }
 
+static void take(level *l, const uint64_t *offsets)
+{
+    l->peak = highest_end(l->sections, offsets);
+    l->is_spread = false;
+    memcpy(l->offsets, offsets, l->sections->item_count * sizeof *offsets);
+}
+
 static void take_found(level *l)
 {
     const uint64_t *found = tni_plan_search_offsets(l->search);
-    uint64_t peak = highest_end(l->sections, found);
-    if (peak >= l->peak)
-        return;
-    l->peak = peak;
-    l->is_spread = false;
-    memcpy(l->offsets, found, l->sections->item_count * sizeof *found);
+    if (highest_end(l->sections, found) < l->peak)
+        take(l, found);
 }
 
 // If they are the best of all.
@@ -273,21 +306,69 @@ static uint64_t loose_limit(const packer *p)
     return p->sections->bound + p->sections->bound / LOOSE_PARTS;
 }
 
+static uint64_t repair_work(const packer *p)
+{
+    uint64_t work = REPAIR_WORK * (uint64_t)p->sections->item_count;
+    return work < MOST_REPAIR_WORK ? work : MOST_REPAIR_WORK;
+}
+
 // Repairs what the pass has put around the level, first where it is above the level or above a
 // hundredth more than the bound, then to lower and lower limits; all below the best of all.
 static void repair(packer *p, const level *l)
 {
     uint64_t limit = loose_limit(p);
-    uint64_t work = REPAIR_WORK * (uint64_t)p->sections->item_count;
     const uint64_t *offsets = p->desk.offsets;
-    work = work < MOST_REPAIR_WORK ? work : MOST_REPAIR_WORK;
     limit = l->peak > limit ? l->peak : limit;
     if (limit >= p->peak)
         limit = lower_limit(p, l, p->peak);
-    while (!is_done(p) && (offsets = tni_plan_repair_run(p->repair, offsets, limit, work))) {
+    while (!is_done(p) &&
+           (offsets = tni_plan_repair_run(p->desk.repair, offsets, limit, repair_work(p)))) {
         keep(p, offsets);
         limit = lower_limit(p, l, limit < p->peak ? limit : p->peak);
     }
+}
+
+// On a desk where the level's items have these places. Returns the peak.
+static uint64_t run_pass_around(const level *l, desk *d, const uint32_t *places)
+{
+    memset(d->is_fixed, 0, d->sections->item_count * sizeof *d->is_fixed);
+    for (uint32_t i = 0; i < l->sections->item_count; i++) {
+        d->is_fixed[places[i]] = true;
+        d->offsets[places[i]] = l->offsets[i];
+    }
+    return run_pass(d, BY_AREA, l->peak);
+}
+
+// The level around this one, with what it has in the midst. Where that does not come out a pass
+// over all would not either, and it costs a fifth. false: it is not near.
+static bool pack_around(packer *p, const level *l)
+{
+    level *outer = l->around;
+    uint64_t limit = loose_limit(p);
+    const uint64_t *offsets = outer->desk->offsets;
+    uint32_t *places = p->place + p->sections->item_count;
+    for (uint32_t i = 0; i < outer->sections->item_count; i++)
+        p->place[outer->items[i]] = i;
+    for (uint32_t i = 0; i < l->sections->item_count; i++)
+        places[i] = p->place[l->items[i]];
+    if (run_pass_around(l, outer->desk, places) > limit)
+        offsets = tni_plan_repair_run(outer->desk->repair, offsets, limit, repair_work(p));
+    if (offsets)
+        take(outer, offsets);
+    return offsets != NULL;
+}
+
+static void spread_directly(packer *p, level *l)
+{
+    l->is_spread = true;
+    if (l->is_whole) {
+        keep(p, l->offsets);
+        return;
+    }
+    uint64_t peak = run_pass_around(l, &p->desk, l->items);
+    keep(p, p->desk.offsets);
+    if (peak > l->peak)
+        repair(p, l);
 }
 
 // What the level has as the best of all, with the other items around it.
@@ -296,52 +377,27 @@ static void spread(packer *p, level *l)
     if (l->peak >= p->peak || l->is_spread)
         return;
     l->is_spread = true;
-    if (l->is_whole) {
-        keep(p, l->offsets);
-        return;
+    if (l->around && l->peak <= loose_limit(p)) {
+        if (!pack_around(p, l))
+            return;
+        l = l->around;
     }
-    memset(p->is_fixed, 0, p->sections->item_count * sizeof *p->is_fixed);
-    for (uint32_t i = 0; i < l->sections->item_count; i++) {
-        p->is_fixed[l->items[i]] = true;
-        p->desk.offsets[l->items[i]] = l->offsets[i];
-    }
-    uint64_t peak = run_pass(&p->desk, p->is_fixed, BY_AREA, l->peak);
-    keep(p, p->desk.offsets);
-    if (peak > l->peak)
-        repair(p, l);
-}
-
-static bool make_desk(packer *p, const tni_plan_sections *sections, desk *d)
-{
-    d->sections = sections;
-    d->skyline = tni_plan_skyline_make(sections, p->chunk_bytes, p->arena);
-    d->full_length = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->full_length);
-    d->urgency = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->urgency);
-    d->offsets = tni_arena_take_array(p->arena, sections->item_count, sizeof *d->offsets);
-    return d->skyline && d->full_length && d->urgency && d->offsets &&
-           find_full_lengths(p, sections, d->full_length);
+    spread_directly(p, l);
 }
 
 // The quick ways. A packing of the level that is near the bound is spread at once: the other items
-// seldom reach above it. false: no memory.
-static bool pack_quickly(packer *p, level *l)
+// seldom reach above it.
+static void pack_quickly(packer *p, level *l)
 {
-    desk own, *d = l->is_whole ? &p->desk : &own;
-    if (!l->is_whole && !make_desk(p, l->sections, &own))
-        return false;
+    uint64_t far = p->sections->bound + p->sections->bound / FAR_PARTS;
     for (size_t i = 0; i < TN_COUNT_OF(level_passes); i++) {
-        uint64_t peak = run_pass(d, p->none_fixed, level_passes[i], p->least);
-        if (peak < l->peak) {
-            l->peak = peak;
-            l->is_spread = false;
-            memcpy(l->offsets, d->offsets, l->sections->item_count * sizeof *l->offsets);
-        }
-        if (l->peak <= p->near || is_late(p))
+        if (run_pass(l->desk, level_passes[i], p->least) < l->peak)
+            take(l, l->desk->offsets);
+        if (l->peak <= p->near)
             spread(p, l);
-        if (l->peak <= p->least || is_done(p))
+        if (l->peak <= p->least || l->peak > far || is_done(p))
             break;
     }
-    return true;
 }
 
 // Rounds are at the least that is not ruled out, which is easier to find than what lies a little
@@ -381,16 +437,24 @@ static bool search_rounds(packer *p, level *l, uint32_t rounds)
     return true;
 }
 
-// With the weights that the rounds have left, another packing each time.
+// With the weights that are left from before, another packing each time. Several tries for one that
+// is near, and one for any.
 static bool search_relaxed(packer *p, level *l)
 {
-    uint64_t limit = p->least;
-    if (l->peak <= p->least || is_late(p))
-        return true;
-    tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &limit, &p->steps);
-    if (answer == TNI_PLAN_SEARCH_FOUND)
-        take_found(l);
-    return answer != TNI_PLAN_SEARCH_NO_MEMORY;
+    bool has_many = p->sections->item_count > FEW_ITEMS;
+    tni_plan_relaxing how = has_many ? relaxing_many : relaxing_few;
+    for (uint32_t tries = has_many ? NEAR_TRIES : 0; l->peak > p->least && p->steps && !is_late(p);
+         tries--) {
+        uint64_t limit = p->least;
+        how.most_limit = tries ? loose_limit(p) : UINT64_MAX;
+        tni_plan_search_answer answer = tni_plan_search_run_relaxed(l->search, &how, &limit,
+                                                                    &p->steps);
+        if (answer == TNI_PLAN_SEARCH_FOUND)
+            take_found(l);
+        if (answer != TNI_PLAN_SEARCH_GAVE_UP || tries == 0)
+            return answer != TNI_PLAN_SEARCH_NO_MEMORY;
+    }
+    return true;
 }
 
 // One turn of a level; some rounds, and on demand a packing near the bound.
@@ -410,8 +474,10 @@ static bool begin_level(packer *p, const turn *turns)
     const turn *t = &turns[p->level_count];
     level *l = &p->levels[p->level_count++];
     uint64_t before = p->steps;
-    if (!make_level(p, l, t->full_percent) || !pack_quickly(p, l))
+    if (!make_level(p, l, t->full_percent))
         return false;
+    l->around = t->around ? &p->levels[t->around - 1] : NULL;
+    pack_quickly(p, l);
     if (!t->is_searched)
         l->used = UNSEARCHED_STEPS * (uint64_t)p->sections->item_count;
     if (is_done(p) || l->peak <= p->least || !(t->is_searched || l->is_whole))
@@ -441,7 +507,8 @@ static bool search_on(packer *p)
     uint64_t before = p->steps;
     if (!l->is_whole && l->is_spread)
         l->peak = NO_PEAK;
-    if (!search_level(p, l, MORE_ROUNDS, has_many))
+    bool is_near = p->peak <= loose_limit(p);
+    if (!search_level(p, l, has_many && !is_near ? 0 : MORE_ROUNDS, has_many))
         return false;
     if (l->is_whole || l->peak <= loose_limit(p) || ++l->loose_turns % LOOSE_TURNS == 0)
         spread(p, l);
@@ -453,8 +520,9 @@ static bool search_on(packer *p)
 static bool pack_in_chunks(packer *p)
 {
     level *l = &p->levels[0];
-    if (!make_level(p, l, 0) || !pack_quickly(p, l))
+    if (!make_level(p, l, 0))
         return false;
+    pack_quickly(p, l);
     spread(p, l);
     return true;
 }
@@ -474,7 +542,7 @@ static bool pack(packer *p)
     bool has_memory = true;
     if (p->chunk_bytes)
         return pack_in_chunks(p);
-    while (has_memory && !is_done(p)) {
+    while (has_memory && (p->level_count == 0 || !is_done(p))) {
         if (is_turn_of_next(p, turns))
             has_memory = begin_level(p, turns);
         else if (p->steps)
@@ -482,6 +550,8 @@ static bool pack(packer *p)
         else
             break;
     }
+    if (has_memory && p->peak == NO_PEAK)   // late, or nothing came out around a level
+        spread_directly(p, &p->levels[0]);
     return has_memory;
 }
 
@@ -500,15 +570,13 @@ bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni
                  .chunk_bytes = out->chunk_bytes,
                  .deadline_ns = out->deadline_ns,
                  .steps = out->deadline_ns ? UINT64_MAX : FEWEST_STEPS + 2 * (uint64_t)count };
+    tni_arena_expect(arena, ITEM_BYTES * (size_t)count);
     p.near = sections->bound + sections->bound / NEAR_PARTS;
     if (out->enough == 0 && !out->deadline_ns && count > FEW_ITEMS)
         p.enough = p.near;
-    p.is_fixed = tni_arena_take_array(arena, count, sizeof *p.is_fixed);
-    p.none_fixed = tni_arena_take_array(arena, count, sizeof *p.none_fixed);
+    p.place = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *p.place);
     p.best = tni_arena_take_array(arena, count, sizeof *p.best);
-    bool has_memory = p.is_fixed && p.none_fixed && p.best && make_desk(&p, sections, &p.desk);
-    p.repair = has_memory ? tni_plan_repair_make(sections, p.desk.full_length, arena) : NULL;
-    has_memory = p.repair && pack(&p);
+    bool has_memory = p.place && p.best && make_desk(&p, sections, &p.desk) && pack(&p);
     for (uint32_t i = 0; i < LEVELS; i++)
         tni_plan_search_destroy(p.levels[i].search);
     out->offsets = p.best;

@@ -8,7 +8,8 @@ enum {
     MOST_OUT = 64,       // at a time: of what is repaired in the end hardly any has more
     HEAVIER_PARTS = 4,   // of its weight that an item gains when it is taken out
     BUCKETS = 512,       // of heights, for sorting,
-    FEW = 32             // in a bucket
+    FEW = 32,            // in a bucket
+    LEAST_STRIDE = 64    // sections
 };
 
 // Weights are whole numbers, whose sums up and down come out right: 2^28 is that of an item which
@@ -21,7 +22,11 @@ enum {
 struct tni_plan_repair {
     const tni_plan_sections *sections;
     const float *length;
-    uint32_t *reach;   // by section
+    // Every so many sections a list of the items that cover that one and the one before it.
+    uint32_t stride;
+    uint32_t *lists;   // where each begins in `across`, and one more: where the last ends
+    uint32_t *across;
+    bool has_lists;
     uint64_t *offsets;
     bool *is_out;
     uint32_t *out;   // items
@@ -33,6 +38,36 @@ struct tni_plan_repair {
     tni_keyed *events, *spare;   // scratch, two for each of those
 };
 
+// So that the lists have no more than two entries an item. Returns how many they have.
+static uint32_t choose_stride(const tni_plan_sections *in, uint32_t *out_stride)
+{
+    for (*out_stride = LEAST_STRIDE;; *out_stride *= 2) {
+        uint64_t entries = 0;
+        for (uint32_t i = 0; i < in->item_count; i++)
+            entries += (in->items[i].end - 1) / *out_stride - in->items[i].first / *out_stride;
+        if (entries <= 2 * (uint64_t)in->item_count)
+            return (uint32_t)entries;
+    }
+}
+
+// Only where something is repaired at all.
+static void make_lists(tni_plan_repair *r)
+{
+    const tni_plan_sections *in = r->sections;
+    uint32_t *next = r->lists + 1;   // where the next entry goes; then the end
+    for (uint32_t i = 0; i < in->item_count; i++)
+        for (uint32_t l = in->items[i].first / r->stride + 1;
+             l <= (in->items[i].end - 1) / r->stride; l++)
+            next[l + 1]++;
+    for (uint32_t l = 0; l <= in->count / r->stride; l++)
+        next[l + 1] += next[l];
+    for (uint32_t i = 0; i < in->item_count; i++)
+        for (uint32_t l = in->items[i].first / r->stride + 1;
+             l <= (in->items[i].end - 1) / r->stride; l++)
+            r->across[next[l]++] = i;
+    r->has_lists = true;
+}
+
 tni_plan_repair *tni_plan_repair_make(const tni_plan_sections *sections, const float *length,
                                       tni_arena *arena)
 {
@@ -43,7 +78,9 @@ tni_plan_repair *tni_plan_repair_make(const tni_plan_sections *sections, const f
     r->sections = sections;
     r->length = length;
     r->unit = WEIGHT_UNIT / (float)sections->bound;
-    r->reach = tni_arena_take_array(arena, sections->count, sizeof *r->reach);
+    uint32_t entries = choose_stride(sections, &r->stride);
+    r->lists = tni_arena_take_array(arena, sections->count / r->stride + 3, sizeof *r->lists);
+    r->across = tni_arena_take_array(arena, entries, sizeof *r->across);
     r->offsets = tni_arena_take_array(arena, items, sizeof *r->offsets);
     r->is_out = tni_arena_take_array(arena, items, sizeof *r->is_out);
     r->out = tni_arena_take_array(arena, items, sizeof *r->out);
@@ -51,10 +88,9 @@ tni_plan_repair *tni_plan_repair_make(const tni_plan_sections *sections, const f
     r->beside = tni_arena_take_array(arena, items, sizeof *r->beside);
     r->events = tni_arena_take_array(arena, 2 * items, sizeof *r->events);
     r->spare = tni_arena_take_array(arena, 2 * items, sizeof *r->spare);
-    if (!r->reach || !r->offsets || !r->is_out || !r->out || !r->times_out || !r->beside ||
-        !r->events || !r->spare)
+    if (!r->lists || !r->across || !r->offsets || !r->is_out || !r->out || !r->times_out ||
+        !r->beside || !r->events || !r->spare)
         return NULL;
-    tni_plan_sections_reach(sections, r->reach);
     return r;
 }
 
@@ -95,18 +131,26 @@ static uint32_t choose(tni_plan_repair *r)
     return item;
 }
 
+static uint32_t add_beside(tni_plan_repair *r, uint32_t item, uint32_t other, uint32_t count)
+{
+    const tni_item *items = r->sections->items;
+    r->beside[count] = other;
+    return count + (items[other].end > items[item].first && other != item && !r->is_out[other]);
+}
+
 // Returns how many were looked at.
 static uint32_t find_beside(tni_plan_repair *r, uint32_t item)
 {
     const tni_plan_sections *in = r->sections;
     const tni_item *it = &in->items[item];
-    uint32_t first = in->begin[r->reach[it->first]], end = in->begin[it->end], count = 0;
-    for (uint32_t i = first; i < end; i++) {
-        r->beside[count] = i;
-        count += in->items[i].end > it->first && i != item && !r->is_out[i];
-    }
+    uint32_t list = it->first / r->stride, count = 0;
+    uint32_t first = in->begin[list * r->stride], end = in->begin[it->end];
+    for (uint32_t e = r->lists[list]; e < r->lists[list + 1]; e++)
+        count = add_beside(r, item, r->across[e], count);
+    for (uint32_t i = first; i < end; i++)
+        count = add_beside(r, item, i, count);
     r->beside_count = count;
-    return end - first;
+    return end - first + r->lists[list + 1] - r->lists[list];
 }
 
 // By key, all of which are below the limit: into buckets, and those one into the others.
@@ -191,6 +235,8 @@ const uint64_t *tni_plan_repair_run(tni_plan_repair *r, const uint64_t *offsets,
     r->out_count = 0;
     if (limit > MOST_LIMIT)
         return NULL;
+    if (!r->has_lists)
+        make_lists(r);
     for (uint32_t i = 0; i < in->item_count; i++)
         if (end_of(r, i) > limit)
             take_out(r, i);

@@ -13,10 +13,9 @@ enum {
     WEIGHT = 16,         // of a dead end
     FULL_PERCENT = 90,   // of the bound
     FULL_DEAD_ENDS = 16,
-    RELAX_DEAD_ENDS = 16,     // before the limit is raised,
-    RELAX_WORK = 4,           // or work, an item,
-    RELAX_LEAST_WORK = 256,   // and so much
-    RELAX_PARTS = 16384,      // of the limit, by which it is raised first
+    RELAX_WORK = 4,           // an item, and
+    RELAX_LEAST_WORK = 256,   // so much, before the limit is raised whatever the dead ends
+    FADING_PARTS = 4,         // of a weight: what it loses
     LATE_DECISIONS = 32       // from one look at the clock to the next
 };
 
@@ -322,15 +321,25 @@ tni_plan_search_answer tni_plan_search_run(tni_plan_search *s, uint64_t limit, u
     return TNI_PLAN_SEARCH_FOUND;
 }
 
+// Before a relaxed search after another: with what the latest dead ends tell more of, few packings
+// come again.
+static void fade_weights(tni_plan_search *s)
+{
+    for (uint32_t t = 0; s->was_relaxed && t < s->sections->count; t++)
+        s->weight[t] -= s->weight[t] / FADING_PARTS;
+    s->was_relaxed = true;
+}
+
 // Where much work went before a raise, the next one is twice as large: the limit is too low for all
 // of a long graph, and few raises must do.
-tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t *limit,
-                                                   uint64_t *steps)
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, const tni_plan_relaxing *how,
+                                                   uint64_t *limit, uint64_t *steps)
 {
     rank_items(s, 0);
+    fade_weights(s);
     tni_plan_search_reset(s, *limit > s->sections->bound ? *limit : s->sections->bound);
     stretch changed = { 0, s->sections->count };
-    uint64_t more = s->limit / RELAX_PARTS + 1, begin = s->work;
+    uint64_t more = s->limit / how->parts + 1, begin = s->work;
     const uint64_t most = RELAX_WORK * (uint64_t)s->sections->item_count + RELAX_LEAST_WORK;
     uint32_t dead_ends = 0;
     while (s->unplaced) {
@@ -343,9 +352,11 @@ tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *s, uint64_t 
         if (last == NO_MEMORY)
             return TNI_PLAN_SEARCH_NO_MEMORY;
         dead_ends += is_dead_end;
-        if (dead_ends <= RELAX_DEAD_ENDS && s->work - begin <= most && last == STEPPED)
+        if (dead_ends <= how->dead_ends && s->work - begin <= most && last == STEPPED)
             continue;
-        s->limit = s->limit > UINT64_MAX - more ? UINT64_MAX : s->limit + more;
+        if (s->limit > how->most_limit || how->most_limit - s->limit < more)
+            return TNI_PLAN_SEARCH_GAVE_UP;
+        s->limit += more;
         if (s->work - begin > most || last == NO_CHOICE)
             more = more > UINT64_MAX / 2 ? UINT64_MAX : 2 * more;
         dead_ends = 0;

@@ -59,9 +59,17 @@ void tni_plan_search_set_deadline(tni_plan_search *search, uint64_t deadline_ns)
 tni_plan_search_answer tni_plan_search_run(tni_plan_search *search, uint64_t limit, uint32_t round,
                                            uint64_t *steps);
 
+typedef struct tni_plan_relaxing {
+    uint32_t dead_ends;    // before the limit is raised
+    uint32_t parts;        // of the limit, by which it is raised first
+    uint64_t most_limit;   // gives up where it would be above that
+} tni_plan_relaxing;
+
 // As above, and after some dead ends, or much work, the limit is raised, until something is found.
-// *limit is then what it ended at.
-tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search, uint64_t *limit,
+// *limit is then what it ended at. The weights that are left when it gives up make the next one
+// better.
+tni_plan_search_answer tni_plan_search_run_relaxed(tni_plan_search *search,
+                                                   const tni_plan_relaxing *how, uint64_t *limit,
                                                    uint64_t *steps);
 
 const uint64_t *

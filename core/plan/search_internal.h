@@ -76,6 +76,7 @@ struct tni_plan_search {
     uint64_t *floor, *rest;   // by section; floor + rest is what its top will be at least
     bool *is_closed;
     uint32_t *weight;   // by section, in 16ths
+    bool was_relaxed;
     uint32_t unplaced;
     uint64_t deadline_ns;   // 0 = none
     uint32_t decisions;     // since it was set

@@ -4,7 +4,10 @@
 
 #include "plan/ranks.h"
 
-enum { FEW = 16 };   // items are sorted one into the others
+enum {
+    FEW = 16,         // items are sorted one into the others
+    ITEM_BYTES = 64   // that are taken, or somewhat more
+};
 
 static int by_place(const void *a, const void *b)
 {
@@ -18,42 +21,72 @@ static int by_place(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-// Steps as far as their order goes: begins[i] is the first of block i, ends[i] the one after its
-// last. Blocks of no bytes are left out.
-static bool find_steps(const tni_block *blocks, uint32_t count, tni_arena *arena, uint32_t *begins,
-                       uint32_t *ends)
+// Steps of blocks that have bytes, as far as their order goes.
+typedef struct steps {
+    uint32_t *begins, *ends;   // by block: its first, and the one after its last
+    size_t count;              // they are below this
+} steps;
+
+static bool find_ranks(const tni_block *blocks, uint32_t count, tni_arena *arena, steps *out)
 {
     uint32_t used = 0;
-    uint64_t *steps = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *steps);
+    uint64_t *numbers = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *numbers);
     uint32_t *ranks = tni_arena_take_array(arena, 2 * (size_t)count, sizeof *ranks);
-    if (!steps || !ranks)
+    if (!numbers || !ranks)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         if (blocks[i].bytes == 0)
             continue;
-        steps[used++] = blocks[i].first;
-        steps[used++] = (uint64_t)blocks[i].last + 1;
+        numbers[used++] = blocks[i].first;
+        numbers[used++] = (uint64_t)blocks[i].last + 1;
     }
-    if (!tni_plan_find_ranks(steps, used, arena, ranks))
+    if (!tni_plan_find_ranks(numbers, used, arena, ranks))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         if (blocks[i].bytes == 0)
             continue;
-        begins[i] = *ranks++;
-        ends[i] = *ranks++;
+        out->begins[i] = *ranks++;
+        out->ends[i] = *ranks++;
     }
+    out->count = used;
+    return true;
+}
+
+// Where hardly any step is without a begin or an end they are in order as they are.
+static bool find_steps(const tni_block *blocks, uint32_t count, tni_arena *arena, steps *out)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (blocks[i].bytes == 0)
+            continue;
+        least = blocks[i].first < least ? blocks[i].first : least;
+        most = blocks[i].last >= most ? (uint64_t)blocks[i].last + 1 : most;
+    }
+    out->begins = tni_arena_take_array(arena, count, sizeof *out->begins);
+    out->ends = tni_arena_take_array(arena, count, sizeof *out->ends);
+    if (!out->begins || !out->ends)
+        return false;
+    if (most < least)
+        return true;   // none has bytes
+    if (most - least >= 2 * (uint64_t)count)
+        return find_ranks(blocks, count, arena, out);
+    for (uint32_t i = 0; i < count; i++) {
+        out->begins[i] = (uint32_t)(blocks[i].first - least);
+        out->ends[i] = (uint32_t)(blocks[i].last - least) + 1;
+    }
+    out->count = (size_t)(most - least) + 1;
     return true;
 }
 
 // A section begins with the first begin after an end; what begins before the next end joins it.
 // Turns steps into sections.
-static bool cut(const tni_block *blocks, uint32_t count, tni_arena *arena, uint32_t *begins,
-                uint32_t *ends, uint32_t *out_sections)
+static bool cut(const tni_block *blocks, uint32_t count, tni_arena *arena, const steps *of,
+                uint32_t *out_sections)
 {
     enum { BEGIN = 1, END = 2 };
-    size_t most = 2 * (size_t)count + 1;
-    uint8_t *events = tni_arena_take_array(arena, most, sizeof *events);
-    uint32_t *before = tni_arena_take_array(arena, most, sizeof *before);   // a step: sections
+    uint32_t *begins = of->begins, *ends = of->ends;
+    uint8_t *events = tni_arena_take_array(arena, of->count, sizeof *events);
+    uint32_t *before = tni_arena_take_array(arena, of->count + 1, sizeof *before);   // sections
     if (!events || !before)
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -62,7 +95,7 @@ static bool cut(const tni_block *blocks, uint32_t count, tni_arena *arena, uint3
             events[ends[i]] |= END;
         }
     bool is_after_end = true;   // what ends in a step does so before another begins
-    for (size_t t = 0; t + 1 < most; t++) {
+    for (size_t t = 0; t < of->count; t++) {
         is_after_end |= events[t] & END;
         before[t + 1] = before[t] + (is_after_end && events[t] & BEGIN);
         is_after_end &= !(events[t] & BEGIN);
@@ -72,7 +105,7 @@ static bool cut(const tni_block *blocks, uint32_t count, tni_arena *arena, uint3
             begins[i] = before[begins[i] + 1] - 1;
             ends[i] = before[ends[i]];
         }
-    *out_sections = before[most - 1];
+    *out_sections = before[of->count];
     return true;
 }
 
@@ -130,16 +163,15 @@ static bool sort_items(const tni_block *blocks, uint32_t count, const uint32_t *
 bool tni_plan_sections_make(const tni_block *blocks, uint32_t count, tni_arena *arena,
                             tni_plan_sections *out)
 {
-    uint32_t *begins = tni_arena_take_array(arena, count, sizeof *begins);
-    uint32_t *ends = tni_arena_take_array(arena, count, sizeof *ends);
+    steps at = { 0 };
+    tni_arena_expect(arena, ITEM_BYTES * (size_t)count);
     *out = (tni_plan_sections){ 0 };
-    if (!begins || !ends || !find_steps(blocks, count, arena, begins, ends) ||
-        !cut(blocks, count, arena, begins, ends, &out->count))
+    if (!find_steps(blocks, count, arena, &at) || !cut(blocks, count, arena, &at, &out->count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         out->item_count += blocks[i].bytes != 0;
     out->live = tni_arena_take_array(arena, (size_t)out->count + 1, sizeof *out->live);
-    if (!out->live || !sort_items(blocks, count, begins, ends, arena, out))
+    if (!out->live || !sort_items(blocks, count, at.begins, at.ends, arena, out))
         return false;
     sum_live(out);
     return true;

@@ -5,29 +5,47 @@
 #include "plan/ceiling.h"
 
 enum {
+    WIDE = 1024,        // sections of a valley above which what hangs is sought at once
     MOST_ITEMS = 256,   // of a valley that are looked at together: more made plans no lower
-    WORD = 64           // bits
+    GROUP = 16          // items of which is known what is open
 };
 
 #define NO_HEIGHT UINT64_MAX
+#define NOT_KNOWN (TNP_NONE - 1)   // of fixed items, larger than any
+
+// Items next to each other: of those that are open, the least end and the highest key.
+typedef struct group {
+    int32_t least_end, highest_key;
+    uint32_t unplaced;
+    uint32_t next;   // group, itself while something of it is unplaced; else a later one
+} group;
 
 // Sections of one floor; those before and after it have another.
 typedef struct plateau {
     uint32_t first, end;
     uint32_t previous, next;   // TNP_NONE: it is the first or last
     uint64_t floor;
+    uint32_t lowest;   // fixed item above it; NOT_KNOWN
+    bool is_woken;     // of each fixed item in the list of the taken, all sections are in such ones
 } plateau;
+
+// Sections of a fixed item.
+typedef struct taken_item {
+    uint32_t first, end;
+    uint32_t fixed;
+} taken_item;
 
 struct tni_plan_skyline {
     const tni_plan_sections *sections;
     uint64_t chunk_bytes;
-    uint32_t *ends;            // by item
-    uint64_t *unplaced;        // bits, by item
-    uint32_t *least_end;       // by word of bits: of its items
-    uint32_t *next_open;       // by word, and one more: itself while a bit is set; else a later one
-    uint64_t *blocked;         // bits, by item: those that wait
+    // By item. A key is 0 for what is fixed, placed or waits, and rises with the urgency else.
+    int32_t *keys, *ends;
+    uint32_t *next_waiting;
     uint32_t *first_waiting;   // by fixed item: what reaches into it, until it is taken
-    uint32_t *next_waiting;    // by item
+    taken_item *taken;         // those for which something still waits
+    uint32_t taken_count;
+    group *groups;   // and one more
+    const float *urgency;
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
     tni_plan_ceiling ceiling;
@@ -36,30 +54,25 @@ struct tni_plan_skyline {
 tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint64_t chunk_bytes,
                                         tni_arena *arena)
 {
-    size_t items = sections->item_count, words = items / WORD + 1;
+    size_t items = sections->item_count, groups = items / GROUP + 1;
     tni_plan_skyline *k = tni_arena_take(arena, sizeof *k);
     if (!k)
         return NULL;
     k->sections = sections;
     k->chunk_bytes = chunk_bytes;
-    k->ends = tni_arena_take_array(arena, items, sizeof *k->ends);
-    k->unplaced = tni_arena_take_array(arena, words, sizeof *k->unplaced);
-    k->least_end = tni_arena_take_indices(arena, words);
-    k->next_open = tni_arena_take_array(arena, words + 1, sizeof *k->next_open);
-    k->blocked = tni_arena_take_array(arena, words, sizeof *k->blocked);
-    k->first_waiting = tni_arena_take_indices(arena, items);
+    k->keys = tni_arena_take_array(arena, items + GROUP, sizeof *k->keys);
+    k->ends = tni_arena_take_array(arena, items + GROUP, sizeof *k->ends);
     k->next_waiting = tni_arena_take_array(arena, items, sizeof *k->next_waiting);
+    k->first_waiting = tni_arena_take_array(arena, items, sizeof *k->first_waiting);
+    k->taken = tni_arena_take_array(arena, items, sizeof *k->taken);
+    k->groups = tni_arena_take_array(arena, groups + 1, sizeof *k->groups);
     // A placed item leaves two more at most.
     k->plateaus = tni_arena_take_array(arena, 2 * items + 1, sizeof *k->plateaus);
-    if (!k->ends || !k->unplaced || !k->least_end || !k->next_open || !k->blocked ||
-        !k->first_waiting || !k->next_waiting || !k->plateaus ||
-        !tni_plan_ceiling_make(sections, arena, &k->ceiling))
+    if (!k->keys || !k->ends || !k->next_waiting || !k->first_waiting || !k->taken || !k->groups ||
+        !k->plateaus || !tni_plan_ceiling_make(sections, arena, &k->ceiling))
         return NULL;
-    for (size_t i = 0; i < items; i++) {
-        uint32_t *least = &k->least_end[i / WORD];
-        k->ends[i] = sections->items[i].end;
-        *least = k->ends[i] < *least ? k->ends[i] : *least;
-    }
+    for (size_t i = 0; i < items; i++)
+        k->ends[i] = (int32_t)sections->items[i].end;
     return k;
 }
 
@@ -74,6 +87,34 @@ static uint32_t take_plateau(tni_plan_skyline *k)
     return taken;
 }
 
+// Fixed items are numbered from the highest one on.
+static uint32_t lower_fixed(uint32_t a, uint32_t b)
+{
+    if (a == TNP_NONE || b == TNP_NONE)
+        return a == TNP_NONE ? b : a;
+    return a > b ? a : b;
+}
+
+// What is known of the lowest fixed item above some sections from that above more.
+static uint32_t lowest_of_part(const tni_plan_skyline *k, uint32_t lowest, uint32_t first,
+                               uint32_t end)
+{
+    if (lowest == TNP_NONE || lowest == NOT_KNOWN)
+        return lowest;
+    const tni_item *item = &k->sections->items[k->ceiling.fixed[lowest].item];
+    return item->first < end && first < item->end ? lowest : NOT_KNOWN;
+}
+
+static plateau part_of(const tni_plan_skyline *k, const plateau *whole, uint32_t first,
+                       uint32_t end)
+{
+    plateau part = *whole;
+    part.first = first;
+    part.end = end;
+    part.lowest = lowest_of_part(k, whole->lowest, first, end);
+    return part;
+}
+
 // Joins a plateau to the one before it.
 static void join_previous(tni_plan_skyline *k, uint32_t at)
 {
@@ -81,6 +122,8 @@ static void join_previous(tni_plan_skyline *k, uint32_t at)
     uint32_t gone = s->previous;
     s->first = k->plateaus[gone].first;
     s->previous = k->plateaus[gone].previous;
+    s->lowest = lower_fixed(s->lowest, k->plateaus[gone].lowest);
+    s->is_woken |= k->plateaus[gone].is_woken;
     if (s->previous != TNP_NONE)
         k->plateaus[s->previous].next = at;
     k->plateaus[gone].next = k->free_plateau;
@@ -111,18 +154,23 @@ static uint32_t lift(tni_plan_skyline *k, uint32_t valley, uint32_t first, uint3
     uint32_t left = TNP_NONE, right = TNP_NONE;
     if (old.first < first) {
         left = take_plateau(k);
-        k->plateaus[left] = (plateau){ old.first, first, old.previous, valley, old.floor };
+        k->plateaus[left] = part_of(k, &old, old.first, first);
+        k->plateaus[left].next = valley;
         if (old.previous != TNP_NONE)
             k->plateaus[old.previous].next = left;
     }
     if (end < old.end) {
         right = take_plateau(k);
-        k->plateaus[right] = (plateau){ end, old.end, valley, old.next, old.floor };
+        k->plateaus[right] = part_of(k, &old, end, old.end);
+        k->plateaus[right].previous = valley;
         if (old.next != TNP_NONE)
             k->plateaus[old.next].previous = right;
     }
-    k->plateaus[valley] = (plateau){ first, end, left == TNP_NONE ? old.previous : left,
-                                     right == TNP_NONE ? old.next : right, floor };
+    plateau *lifted = &k->plateaus[valley];
+    *lifted = part_of(k, &old, first, end);
+    lifted->floor = floor;
+    lifted->previous = left == TNP_NONE ? old.previous : left;
+    lifted->next = right == TNP_NONE ? old.next : right;
     if (left != TNP_NONE || right != TNP_NONE) {
         uint32_t rest = left != TNP_NONE ? left : right;
         join_equals(k, valley);
@@ -149,120 +197,263 @@ static uint32_t descend(const tni_plan_skyline *k, uint32_t at)
 
 // -------------------------------------------------------------------------------------------- pass
 
-// The first word from this one on that has a bit set. Halves the way for the next time.
-static uint32_t find_open(tni_plan_skyline *k, uint32_t word)
+// Items at a time, in plain words for vectors of any machine.
+enum { LANES = 4 };
+typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
+
+static inline lanes load(const int32_t *from)
 {
-    while (k->next_open[word] != word) {
-        k->next_open[word] = k->next_open[k->next_open[word]];
-        word = k->next_open[word];
-    }
-    return word;
+    lanes to;
+    memcpy(&to, from, sizeof to);
+    return to;
 }
 
-// The floor only rises, so what reaches into a fixed item does so until that is taken. (Apart from
-// the loop that calls it, which is faster so.)
-__attribute__((noinline)) static void wait_for_fixed(tni_plan_skyline *k, uint32_t item,
-                                                     uint64_t top)
+static inline lanes choose(lanes is_a, lanes a, lanes b)
+{
+    return (a & is_a) | (b & ~is_a);
+}
+
+static inline lanes larger(lanes a, lanes b)
+{
+    return choose(a > b, a, b);
+}
+
+static inline int32_t largest(lanes all)
+{
+    int32_t most = all[0];
+    for (int i = 1; i < LANES; i++)
+        most = all[i] > most ? all[i] : most;
+    return most;
+}
+
+// The first group from this one on in which something is unplaced. Halves the way for the next time.
+static uint32_t find_open(const tni_plan_skyline *k, uint32_t at)
+{
+    group *groups = k->groups;
+    while (groups[at].next != at) {
+        groups[at].next = groups[groups[at].next].next;
+        at = groups[at].next;
+    }
+    return at;
+}
+
+// What is open has changed.
+static void sum_up(const tni_plan_skyline *k, uint32_t at)
+{
+    const int32_t *keys = k->keys + at * GROUP, *ends = k->ends + at * GROUP;
+    lanes highest = { 0 }, latest = { 0 };   // of ends, as what is left to the largest number
+    for (int i = 0; i < GROUP; i += LANES) {
+        lanes own = load(keys + i);
+        highest = larger(highest, own);
+        latest = larger(latest, (INT32_MAX - load(ends + i)) & (own > 0));
+    }
+    k->groups[at].highest_key = largest(highest);
+    k->groups[at].least_end = INT32_MAX - largest(latest);
+}
+
+static void set_key(const tni_plan_skyline *k, uint32_t item, int32_t key)
+{
+    k->keys[item] = key;
+    sum_up(k, item / GROUP);
+}
+
+// Positive numbers are in the order of their bits. The last ones, which hardly count, tell the item
+// within its group: the first has the highest.
+static int32_t key_of(const tni_plan_skyline *k, uint32_t item)
+{
+    uint32_t bits;
+    memcpy(&bits, &k->urgency[item], sizeof bits);
+    return (int32_t)(bits / GROUP * GROUP + 2 * GROUP - 1 - item % GROUP);
+}
+
+static uint32_t item_of(uint32_t at, int32_t key)
+{
+    return at * GROUP + GROUP - 1 - (uint32_t)key % GROUP;
+}
+
+static bool hits_fixed(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
 {
     const tni_item *it = &k->sections->items[item];
-    uint32_t fixed = (uint32_t)k->ceiling.hanging[it->first] - 1;
-    if (top <= tni_plan_ceiling_height(&k->ceiling, fixed))
-        fixed = tni_plan_ceiling_lowest(&k->ceiling, it->first, it->end);
-    k->blocked[item / WORD] |= UINT64_C(1) << item % WORD;
-    k->next_waiting[item] = k->first_waiting[fixed];
-    k->first_waiting[fixed] = item;
+    return tni_plan_ceiling_hit(&k->ceiling, it, floor + it->bytes) != TNP_NONE;
 }
 
-static void wait_no_more(tni_plan_skyline *k, uint32_t fixed)
+// The floor only rises, so what reaches into a fixed item does so until that is taken.
+static bool waits_at(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
 {
-    for (uint32_t i = k->first_waiting[fixed]; i != TNP_NONE; i = k->next_waiting[i])
-        k->blocked[i / WORD] &= ~(UINT64_C(1) << i % WORD);
+    const tni_item *it = &k->sections->items[item];
+    uint32_t fixed = tni_plan_ceiling_hit(&k->ceiling, it, floor + it->bytes);
+    if (fixed == TNP_NONE)
+        return false;
+    k->next_waiting[item] = k->first_waiting[fixed];
+    k->first_waiting[fixed] = item;
+    return true;
+}
+
+// A fixed item was taken: what waited for it is open, or waits for another one.
+static void wake_waiting(tni_plan_skyline *k, uint32_t fixed)
+{
+    uint64_t floor = k->ceiling.fixed[fixed].end;
+    for (uint32_t i = k->first_waiting[fixed], next; i != TNP_NONE; i = next) {
+        next = k->next_waiting[i];
+        if (!waits_at(k, i, floor))
+            set_key(k, i, key_of(k, i));
+    }
     k->first_waiting[fixed] = TNP_NONE;
 }
 
-// The bits of a word that belong to the items [begin, end) and wait for nothing.
-static uint64_t open_bits(const tni_plan_skyline *k, uint32_t word, uint32_t begin, uint32_t end)
+// Before the items of a valley are looked at, and not sooner: fixed items that lie on each other
+// are all taken before.
+static void wake(tni_plan_skyline *k, plateau *valley)
 {
-    uint64_t bits = k->unplaced[word] & ~k->blocked[word];
-    if (word == begin / WORD)
-        bits &= ~UINT64_C(0) << begin % WORD;
-    if (word == end / WORD)
-        bits &= (UINT64_C(1) << end % WORD) - 1;
-    return bits;
-}
-
-static bool crosses_chunks(const tni_plan_skyline *k, uint64_t floor, uint64_t bytes)
-{
-    return k->chunk_bytes && bytes > k->chunk_bytes - floor % k->chunk_bytes;
-}
-
-// The most urgent of the unplaced items [begin, end) that fit into the valley; TNP_NONE.
-static uint32_t most_urgent_of(tni_plan_skyline *k, const plateau *valley, uint32_t begin,
-                               uint32_t end, const float *urgency)
-{
-    uint32_t best = TNP_NONE;
-    float best_urgency = -1;
-    for (uint32_t word = find_open(k, begin / WORD); word * WORD < end;
-         word = find_open(k, word + 1)) {
-        if (k->least_end[word] > valley->end)
+    for (uint32_t t = 0; valley->is_woken && t < k->taken_count;) {
+        taken_item taken = k->taken[t];
+        if (taken.first >= valley->end || valley->first >= taken.end) {
+            t++;
             continue;
-        for (uint64_t bits = open_bits(k, word, begin, end); bits; bits &= bits - 1) {
-            uint32_t i = word * WORD + (uint32_t)__builtin_ctzll(bits);
-            if (urgency[i] <= best_urgency || k->ends[i] > valley->end)
-                continue;
-            const tni_item *item = &k->sections->items[i];
-            if (crosses_chunks(k, valley->floor, item->bytes))
-                continue;
-            uint64_t top = valley->floor + item->bytes;
-            if (tni_plan_ceiling_hits(&k->ceiling, item, top)) {
-                wait_for_fixed(k, i, top);
-                continue;
-            }
-            best = i;
-            best_urgency = urgency[i];
+        }
+        k->taken[t] = k->taken[--k->taken_count];
+        wake_waiting(k, taken.fixed);
+    }
+    valley->is_woken = false;
+}
+
+// The highest key of a group's items from `begin` on that are over by `last`.
+static int32_t highest_key(const tni_plan_skyline *k, uint32_t at, uint32_t begin, int32_t last)
+{
+    lanes highest = { 0 }, item = { 0, 1, 2, 3 };
+    for (uint32_t i = at * GROUP; i < (at + 1) * GROUP; i += LANES) {
+        lanes is_in = (load(k->ends + i) <= last) & (item + (int32_t)i >= (int32_t)begin);
+        highest = larger(highest, load(k->keys + i) & is_in);
+    }
+    return largest(highest);
+}
+
+// Of those that have at most so many bytes.
+static int32_t highest_key_of_small(const tni_plan_skyline *k, uint32_t at, uint32_t begin,
+                                    int32_t last, uint64_t most_bytes)
+{
+    int32_t highest = 0;
+    for (uint32_t i = at * GROUP; i < (at + 1) * GROUP; i++)
+        if (k->keys[i] > highest && i >= begin && k->ends[i] <= last &&
+            k->sections->items[i].bytes <= most_bytes)
+            highest = k->keys[i];
+    return highest;
+}
+
+// To the end of the chunk.
+static uint64_t room_in_chunk(const tni_plan_skyline *k, uint64_t floor)
+{
+    return k->chunk_bytes ? k->chunk_bytes - floor % k->chunk_bytes : NO_HEIGHT - floor;
+}
+
+// The most urgent of the open items that begin in [begin, end), are over by the valley's end and do
+// not cross chunks; TNP_NONE.
+static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley, uint32_t begin,
+                               uint32_t end)
+{
+    uint64_t most_bytes = room_in_chunk(k, valley->floor);
+    uint32_t best = TNP_NONE;
+    int32_t best_key = 0, last = (int32_t)valley->end;
+    for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
+        const group *g = &k->groups[at];
+        if (g->least_end > last && g->unplaced == 0)
+            at = find_open(k, at) - 1;
+        if (g->least_end > last || g->highest_key <= best_key)
+            continue;
+        int32_t key = k->chunk_bytes ? highest_key_of_small(k, at, begin, last, most_bytes)
+                                     : highest_key(k, at, begin, last);
+        if (key > best_key) {
+            best = item_of(at, key);
+            best_key = key | (GROUP - 1);   // what is as urgent comes later
         }
     }
     return best;
 }
 
-// In a wide valley the first part that holds something will do.
-static uint32_t most_urgent(tni_plan_skyline *k, const plateau *valley, const float *urgency)
+// Of the items that most_urgent_of() looks at, those wait that reach into a fixed one: mostly all do
+// where one does.
+static void let_wait(const tni_plan_skyline *k, const plateau *valley, uint32_t begin, uint32_t end)
 {
-    const tni_plan_sections *in = k->sections;
-    uint32_t begin = in->begin[valley->first], end = in->begin[valley->end], best = TNP_NONE;
-    while (best == TNP_NONE && begin < end) {
-        uint32_t open = find_open(k, begin / WORD) * WORD;
-        begin = open > begin ? open : begin;
-        uint32_t part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
-        best = most_urgent_of(k, valley, begin, part_end, urgency);
-        begin = part_end;
+    int32_t last = (int32_t)valley->end;
+    for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
+        if (k->groups[at].least_end > last)
+            continue;
+        uint32_t first = at * GROUP, behind = first + GROUP;
+        for (uint32_t i = first > begin ? first : begin; i < behind; i++)
+            if (k->keys[i] && k->ends[i] <= last && waits_at(k, i, valley->floor))
+                k->keys[i] = 0;
+        sum_up(k, at);
     }
-    return best;
 }
 
-static void close_item(tni_plan_skyline *k, uint32_t item)
+// In a wide valley the first part that holds something will do.
+static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
 {
-    uint32_t word = item / WORD;
-    k->unplaced[word] &= ~(UINT64_C(1) << item % WORD);
-    if (k->unplaced[word] == 0)
-        k->next_open[word] = word + 1;
+    const tni_plan_sections *in = k->sections;
+    uint32_t begin = in->begin[valley->first], end = in->begin[valley->end];
+    uint64_t room = valley->lowest == NOT_KNOWN
+                        ? 0
+                        : tni_plan_ceiling_height(&k->ceiling, valley->lowest) - valley->floor;
+    while (begin < end) {
+        uint32_t part_end = end;
+        if (end - begin > MOST_ITEMS) {
+            uint32_t open = find_open(k, begin / GROUP) * GROUP;
+            begin = open > begin ? open : begin;
+            part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
+        }
+        uint32_t best = most_urgent_of(k, valley, begin, part_end);
+        if (best == TNP_NONE)
+            begin = part_end;
+        else if (in->items[best].bytes <= room || !hits_fixed(k, best, valley->floor))
+            return best;
+        else
+            let_wait(k, valley, begin, part_end);
+    }
+    return TNP_NONE;
+}
+
+static void close_item(const tni_plan_skyline *k, uint32_t item)
+{
+    uint32_t at = item / GROUP;
+    set_key(k, item, 0);
+    if (--k->groups[at].unplaced == 0)
+        k->groups[at].next = at + 1;
 }
 
 // Opens what is not fixed. Returns how many that are.
 static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
 {
-    uint32_t count = k->sections->item_count, words = count / WORD + 1, open = 0;
-    memset(k->unplaced, 0, words * sizeof *k->unplaced);
-    memset(k->blocked, 0, words * sizeof *k->blocked);
-    memset(k->first_waiting, 0xff, count * sizeof *k->first_waiting);
+    uint32_t count = k->sections->item_count, groups = count / GROUP + 1, open = 0;
+    memset(k->groups, 0, (groups + 1) * sizeof *k->groups);
     for (uint32_t i = 0; i < count; i++) {
-        k->unplaced[i / WORD] |= (uint64_t)!is_fixed[i] << i % WORD;
+        k->keys[i] = is_fixed[i] ? 0 : key_of(k, i);
+        k->groups[i / GROUP].unplaced += !is_fixed[i];
         open += !is_fixed[i];
     }
-    for (uint32_t w = 0; w < words; w++)
-        k->next_open[w] = w + (k->unplaced[w] == 0);
-    k->next_open[words] = words;
+    for (uint32_t at = 0; at < groups; at++) {
+        sum_up(k, at);
+        k->groups[at].next = at + (k->groups[at].unplaced == 0);
+    }
+    k->groups[groups].next = groups;
     return open;
+}
+
+// The lowest fixed item above a valley. It lies within if it begins below the walls.
+static uint32_t find_lowest(const tni_plan_skyline *k, plateau *valley)
+{
+    if (valley->lowest == NOT_KNOWN)
+        valley->lowest = tni_plan_ceiling_lowest(&k->ceiling, valley->first, valley->end);
+    return valley->lowest;
+}
+
+// A fixed item that lies on the floor; TNP_NONE. Of a wide valley the first part will do.
+static uint32_t find_on_floor(const tni_plan_skyline *k, plateau *valley)
+{
+    bool is_wide = valley->lowest == NOT_KNOWN && valley->end - valley->first > WIDE;
+    uint32_t fixed = is_wide
+                         ? tni_plan_ceiling_lowest(&k->ceiling, valley->first, valley->first + WIDE)
+                         : find_lowest(k, valley);
+    return tni_plan_ceiling_height(&k->ceiling, fixed) == valley->floor ? fixed : TNP_NONE;
 }
 
 static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed)
@@ -270,16 +461,18 @@ static uint32_t place_fixed(tni_plan_skyline *k, uint32_t valley, uint32_t fixed
     const tni_fixed_item *f = &k->ceiling.fixed[fixed];
     const tni_item *item = &k->sections->items[f->item];
     tni_plan_ceiling_take(&k->ceiling, fixed);
-    wait_no_more(k, fixed);
-    return lift(k, valley, item->first, item->end, f->offset + item->bytes);
+    k->plateaus[valley].lowest = NOT_KNOWN;
+    if (k->first_waiting[fixed] != TNP_NONE) {
+        k->taken[k->taken_count++] = (taken_item){ item->first, item->end, fixed };
+        k->plateaus[valley].is_woken = true;
+    }
+    return lift(k, valley, item->first, item->end, f->end);
 }
 
 // The end of the chunk is as good as a wall.
 static uint64_t raised_floor(const tni_plan_skyline *k, const plateau *valley, uint64_t wall)
 {
-    if (k->chunk_bytes == 0)
-        return wall;
-    uint64_t room = k->chunk_bytes - valley->floor % k->chunk_bytes;
+    uint64_t room = room_in_chunk(k, valley->floor);
     return room < wall - valley->floor ? valley->floor + room : wall;
 }
 
@@ -287,21 +480,32 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
                               uint64_t *offsets)
 {
     const tni_plan_sections *in = k->sections;
+    k->urgency = urgency;
     uint32_t left = open_items(k, is_fixed), at = 0;
     uint64_t highest = 0;
     for (uint32_t i = 0; i < in->item_count; i++)
         if (is_fixed[i] && offsets[i] + in->items[i].bytes > highest)
             highest = offsets[i] + in->items[i].bytes;
     tni_plan_ceiling_hang(&k->ceiling, is_fixed, offsets);
+    memset(k->first_waiting, 0xff, k->ceiling.count * sizeof *k->first_waiting);
+    k->taken_count = 0;
     k->free_plateau = TNP_NONE;
     k->plateau_count = 1;
-    k->plateaus[0] = (plateau){ 0, in->count, TNP_NONE, TNP_NONE, 0 };
+    k->plateaus[0] = (plateau){
+        .end = in->count, .previous = TNP_NONE, .next = TNP_NONE, .lowest = NOT_KNOWN
+    };
     while (left) {
         at = descend(k, at);
-        const plateau *valley = &k->plateaus[at];
+        plateau *valley = &k->plateaus[at];
         uint64_t before = floor_of(k, valley->previous), after = floor_of(k, valley->next);
         uint64_t wall = before < after ? before : after;
-        uint32_t item = most_urgent(k, valley, urgency);
+        uint32_t fixed = find_on_floor(k, valley);
+        if (fixed != TNP_NONE) {
+            at = place_fixed(k, at, fixed);
+            continue;
+        }
+        wake(k, valley);
+        uint32_t item = most_urgent(k, valley);
         if (item != TNP_NONE) {
             uint64_t top = valley->floor + in->items[item].bytes;
             close_item(k, item);
@@ -311,8 +515,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
             at = lift(k, at, in->items[item].first, in->items[item].end, top);
             continue;
         }
-        // The lowest fixed item lies within the valley if it begins below the walls.
-        uint32_t fixed = tni_plan_ceiling_lowest(&k->ceiling, valley->first, valley->end);
+        fixed = find_lowest(k, valley);
         if (tni_plan_ceiling_height(&k->ceiling, fixed) < wall)
             at = place_fixed(k, at, fixed);
         else

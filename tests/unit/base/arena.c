@@ -62,6 +62,25 @@ static void many_small_pieces_take_few_blocks(void **state)
     assert_int_equal(c.failing.alive, 0);
 }
 
+// Also where there is no memory for all of it: then the pieces come as if nothing had been said.
+static void what_is_expected_comes_from_one_block(void **state)
+{
+    (void)state;
+    enum { COUNT = 100, BYTES = 16000 };
+    for (uint64_t fail_at = 0; fail_at < 2; fail_at++) {
+        arena_case c;
+        arena_case_init(&c, fail_at);
+        tni_arena_expect(&c.arena, COUNT * BYTES);
+        for (int i = 0; i < COUNT; i++)
+            assert_non_null(tni_arena_take(&c.arena, BYTES));
+        if (fail_at == 0)
+            assert_int_equal(c.failing.calls, 1);
+        tni_arena_expect(&c.arena, 1);   // fewer bytes than the next block has anyway
+        tni_arena_finish(&c.arena);
+        assert_int_equal(c.failing.alive, 0);
+    }
+}
+
 static void an_arena_ends_once_or_twice_or_unused(void **state)
 {
     (void)state;
@@ -112,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_zeroed_aligned_and_apart),
         cmocka_unit_test(many_small_pieces_take_few_blocks),
+        cmocka_unit_test(what_is_expected_comes_from_one_block),
         cmocka_unit_test(an_arena_ends_once_or_twice_or_unused),
         cmocka_unit_test(a_piece_that_cannot_be_had_leaves_the_arena_usable),
         cmocka_unit_test(copies_hold_what_they_were_made_from),

@@ -143,7 +143,7 @@ static void a_capacity_ends_the_search_or_the_peak_says_that_it_is_not_reached(v
     static tni_block blocks[COUNT];
     static tn_plan_interval in[COUNT];
     static uint64_t offsets[COUNT];
-    test_layered(blocks, COUNT, 2);
+    test_layered(blocks, COUNT, 4);
     for (uint32_t i = 0; i < COUNT; i++)
         in[i] = (tn_plan_interval){ blocks[i].first, (int64_t)blocks[i].last + 1, blocks[i].bytes };
     tn_plan_options options = { .size = sizeof options, .capacity = 1 };

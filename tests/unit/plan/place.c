@@ -103,8 +103,8 @@ static void nothing_lower_than_what_is_enough_is_looked_for(void **state)
     rig low, enough;
     make_rig(&low, COUNT);
     make_rig(&enough, COUNT);
-    test_layered(low.blocks, COUNT, 2);
-    test_layered(enough.blocks, COUNT, 2);
+    test_layered(low.blocks, COUNT, 4);
+    test_layered(enough.blocks, COUNT, 4);
     enough.placing.enough = UINT64_MAX;
     place(&low);
     place(&enough);

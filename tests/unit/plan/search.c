@@ -14,6 +14,8 @@
 
 enum { MOST = 400 };
 
+static const tni_plan_relaxing relaxing = { 16, 16384, UINT64_MAX };
+
 typedef struct rig {
     uint32_t count;
     tni_arena arena;
@@ -142,12 +144,36 @@ static void a_relaxed_search_always_ends_with_a_packing(void **state)
         rig r;
         make_rig(&r, blocks, count);
         uint64_t limit = 0, steps = UINT64_MAX;
-        assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, &steps),
+        assert_int_equal(tni_plan_search_run_relaxed(r.search, &relaxing, &limit, &steps),
                          TNI_PLAN_SEARCH_FOUND);
         need_valid(&r, blocks, limit);
         assert_true(limit * 100 < r.sections.bound * 115);
         finish_rig(&r);
     }
+}
+
+static void a_relaxed_search_gives_up_above_its_most_limit(void **state)
+{
+    (void)state;
+    uint32_t found = 0;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        tni_block blocks[MOST];
+        uint32_t random = seed, count = test_planted(blocks, 300, 150, 1000000, &random);
+        rig r;
+        make_rig(&r, blocks, count);
+        tni_plan_relaxing how = relaxing;
+        how.most_limit = r.sections.bound + r.sections.bound / 50;
+        uint64_t limit = 0, steps = UINT64_MAX;
+        tni_plan_search_answer answer = tni_plan_search_run_relaxed(r.search, &how, &limit, &steps);
+        if (answer == TNI_PLAN_SEARCH_FOUND) {
+            need_valid(&r, blocks, how.most_limit);
+            found++;
+        } else {
+            assert_int_equal(answer, TNI_PLAN_SEARCH_GAVE_UP);
+        }
+        finish_rig(&r);
+    }
+    assert_in_range(found, 1, 19);
 }
 
 // Neighbours in a long chain never agree on one limit just above the bound: each dead end undoes
@@ -163,7 +189,8 @@ static void a_relaxed_search_does_not_work_for_long(void **state)
     rig r;
     make_rig(&r, blocks, COUNT);
     uint64_t limit = r.sections.bound, steps = UINT64_MAX;
-    assert_int_equal(tni_plan_search_run_relaxed(r.search, &limit, &steps), TNI_PLAN_SEARCH_FOUND);
+    assert_int_equal(tni_plan_search_run_relaxed(r.search, &relaxing, &limit, &steps),
+                     TNI_PLAN_SEARCH_FOUND);
     need_valid(&r, blocks, limit);
     assert_in_range(r.search->work, COUNT, 100 * COUNT);
     finish_rig(&r);
@@ -182,8 +209,9 @@ static tn_status search_with(const tn_allocator *allocator, void *context)
     uint64_t steps = 1000, limit;
     bool is_done = tni_plan_sections_make(blocks, count, &arena, &sections) &&
                    (own = tni_plan_search_create(allocator, &sections)) != NULL &&
-                   (limit = sections.bound, tni_plan_search_run_relaxed(own, &limit, &steps) !=
-                                                TNI_PLAN_SEARCH_NO_MEMORY) &&
+                   (limit = sections.bound,
+                    tni_plan_search_run_relaxed(own, &relaxing, &limit, &steps) !=
+                        TNI_PLAN_SEARCH_NO_MEMORY) &&
                    tni_plan_search_run(own, sections.bound, 5, &steps) != TNI_PLAN_SEARCH_NO_MEMORY;
     tni_plan_search_destroy(own);
     tni_arena_finish(&arena);
@@ -203,6 +231,7 @@ int main(void)
         cmocka_unit_test(impossible_is_said_where_no_packing_reaches_the_bound),
         cmocka_unit_test(steps_are_not_exceeded),
         cmocka_unit_test(a_relaxed_search_always_ends_with_a_packing),
+        cmocka_unit_test(a_relaxed_search_gives_up_above_its_most_limit),
         cmocka_unit_test(a_relaxed_search_does_not_work_for_long),
         cmocka_unit_test(memory_that_is_not_there_is_an_answer),
     };
