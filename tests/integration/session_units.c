@@ -75,7 +75,7 @@ static tn_graph *make_graph(const unit *u, size_t type, int64_t tokens)
                                  &norm);
     }
     for (uint32_t i = 0; i < u->products; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "w%u", i);
         operand[1] = tn_graph_weight(
             graph, name, types[type].dtype, 2, (int64_t[]){ WIDTH, u->rows[i] }, weights[i],
@@ -93,7 +93,7 @@ static tn_graph *make_graph(const unit *u, size_t type, int64_t tokens)
         return graph;
     }
     for (uint32_t i = 1; i < u->products; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "out%u", i);
         tn_graph_output(graph, name, made[i]);
     }
