@@ -391,6 +391,7 @@ static void spread(packer *p, level *l)
 static void pack_quickly(packer *p, level *l)
 {
     uint64_t far = p->sections->bound + p->sections->bound / FAR_PARTS;
+    memset(l->desk->is_fixed, 0, l->sections->item_count * sizeof *l->desk->is_fixed);
     for (size_t i = 0; i < TN_COUNT_OF(level_passes); i++) {
         if (run_pass(l->desk, level_passes[i], p->least) < l->peak)
             take(l, l->desk->offsets);
