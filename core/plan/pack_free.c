@@ -49,7 +49,8 @@ enum {
 
 // When a level has its first turn. Sections of so many live bytes in 100 of the bound are full:
 // above 90 there are a few hundred items in graphs of most lengths. In long ones it is rather those
-// above 95, when no pass packs the others; they take a little repairing around them.
+// above 95, when no pass packs the others: what fits around them is found with a little repairing,
+// best in two steps.
 typedef struct turn {
     uint32_t full_percent;
     bool is_searched;        // at once, not only when all have had as much
@@ -390,6 +391,7 @@ static void spread(packer *p, level *l)
 static void pack_quickly(packer *p, level *l)
 {
     uint64_t far = p->sections->bound + p->sections->bound / FAR_PARTS;
+    memset(l->desk->is_fixed, 0, l->sections->item_count * sizeof *l->desk->is_fixed);
     for (size_t i = 0; i < TN_COUNT_OF(level_passes); i++) {
         if (run_pass(l->desk, level_passes[i], p->least) < l->peak)
             take(l, l->desk->offsets);
@@ -476,7 +478,7 @@ static bool begin_level(packer *p, const turn *turns)
     uint64_t before = p->steps;
     if (!make_level(p, l, t->full_percent))
         return false;
-    l->around = t->around ? &p->levels[t->around - 1] : NULL;
+    l->around = t->around && !l->is_whole ? &p->levels[t->around - 1] : NULL;
     pack_quickly(p, l);
     if (!t->is_searched)
         l->used = UNSEARCHED_STEPS * (uint64_t)p->sections->item_count;

@@ -8,8 +8,8 @@
 // with the growing weights of Nagata and Bräysy, A powerful route minimization heuristic for the
 // vehicle routing problem with time windows, 2009.)
 //
-// Putting in an item costs a look at all that begin in its sections, or up to 64 before them, and at
-// what was live before those; and a sort of those that are live with it.
+// Putting in an item costs a look at all that begin in its sections, or up to 64 before them, and
+// at what was live before those; and a sort of those that are live with it.
 #ifndef TNI_PLAN_REPAIR_H
 #define TNI_PLAN_REPAIR_H
 

@@ -3,22 +3,16 @@
 #include <string.h>
 
 #include "plan/ceiling.h"
+#include "plan/open_items.h"
 
 enum {
     WIDE = 1024,        // sections of a valley above which what hangs is sought at once
     MOST_ITEMS = 256,   // of a valley that are looked at together: more made plans no lower
-    GROUP = 16          // items of which is known what is open
+    GROUP = TNI_OPEN_GROUP
 };
 
 #define NO_HEIGHT UINT64_MAX
 #define NOT_KNOWN (TNP_NONE - 1)   // of fixed items, larger than any
-
-// Items next to each other: of those that are open, the least end and the highest key.
-typedef struct group {
-    int32_t least_end, highest_key;
-    uint32_t unplaced;
-    uint32_t next;   // group, itself while something of it is unplaced; else a later one
-} group;
 
 // Sections of one floor; those before and after it have another.
 typedef struct plateau {
@@ -38,14 +32,11 @@ typedef struct taken_item {
 struct tni_plan_skyline {
     const tni_plan_sections *sections;
     uint64_t chunk_bytes;
-    // By item. A key is 0 for what is fixed, placed or waits, and rises with the urgency else.
-    int32_t *keys, *ends;
-    uint32_t *next_waiting;
+    tni_plan_open_items open;
+    uint32_t *next_waiting;    // by item
     uint32_t *first_waiting;   // by fixed item: what reaches into it, until it is taken
     taken_item *taken;         // those for which something still waits
     uint32_t taken_count;
-    group *groups;   // and one more
-    const float *urgency;
     plateau *plateaus;
     uint32_t plateau_count, free_plateau;
     tni_plan_ceiling ceiling;
@@ -54,25 +45,21 @@ struct tni_plan_skyline {
 tni_plan_skyline *tni_plan_skyline_make(const tni_plan_sections *sections, uint64_t chunk_bytes,
                                         tni_arena *arena)
 {
-    size_t items = sections->item_count, groups = items / GROUP + 1;
+    size_t items = sections->item_count;
     tni_plan_skyline *k = tni_arena_take(arena, sizeof *k);
     if (!k)
         return NULL;
     k->sections = sections;
     k->chunk_bytes = chunk_bytes;
-    k->keys = tni_arena_take_array(arena, items + GROUP, sizeof *k->keys);
-    k->ends = tni_arena_take_array(arena, items + GROUP, sizeof *k->ends);
     k->next_waiting = tni_arena_take_array(arena, items, sizeof *k->next_waiting);
     k->first_waiting = tni_arena_take_array(arena, items, sizeof *k->first_waiting);
     k->taken = tni_arena_take_array(arena, items, sizeof *k->taken);
-    k->groups = tni_arena_take_array(arena, groups + 1, sizeof *k->groups);
     // A placed item leaves two more at most.
     k->plateaus = tni_arena_take_array(arena, 2 * items + 1, sizeof *k->plateaus);
-    if (!k->keys || !k->ends || !k->next_waiting || !k->first_waiting || !k->taken || !k->groups ||
-        !k->plateaus || !tni_plan_ceiling_make(sections, arena, &k->ceiling))
+    if (!k->next_waiting || !k->first_waiting || !k->taken || !k->plateaus ||
+        !tni_plan_open_items_make(sections, arena, &k->open) ||
+        !tni_plan_ceiling_make(sections, arena, &k->ceiling))
         return NULL;
-    for (size_t i = 0; i < items; i++)
-        k->ends[i] = (int32_t)sections->items[i].end;
     return k;
 }
 
@@ -197,80 +184,6 @@ static uint32_t descend(const tni_plan_skyline *k, uint32_t at)
 
 // -------------------------------------------------------------------------------------------- pass
 
-// Items at a time, in plain words for vectors of any machine.
-enum { LANES = 4 };
-typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
-
-static inline lanes load(const int32_t *from)
-{
-    lanes to;
-    memcpy(&to, from, sizeof to);
-    return to;
-}
-
-static inline lanes choose(lanes is_a, lanes a, lanes b)
-{
-    return (a & is_a) | (b & ~is_a);
-}
-
-static inline lanes larger(lanes a, lanes b)
-{
-    return choose(a > b, a, b);
-}
-
-static inline int32_t largest(lanes all)
-{
-    int32_t most = all[0];
-    for (int i = 1; i < LANES; i++)
-        most = all[i] > most ? all[i] : most;
-    return most;
-}
-
-// The first group from this one on in which something is unplaced. Halves the way for the next time.
-static uint32_t find_open(const tni_plan_skyline *k, uint32_t at)
-{
-    group *groups = k->groups;
-    while (groups[at].next != at) {
-        groups[at].next = groups[groups[at].next].next;
-        at = groups[at].next;
-    }
-    return at;
-}
-
-// What is open has changed.
-static void sum_up(const tni_plan_skyline *k, uint32_t at)
-{
-    const int32_t *keys = k->keys + at * GROUP, *ends = k->ends + at * GROUP;
-    lanes highest = { 0 }, latest = { 0 };   // of ends, as what is left to the largest number
-    for (int i = 0; i < GROUP; i += LANES) {
-        lanes own = load(keys + i);
-        highest = larger(highest, own);
-        latest = larger(latest, (INT32_MAX - load(ends + i)) & (own > 0));
-    }
-    k->groups[at].highest_key = largest(highest);
-    k->groups[at].least_end = INT32_MAX - largest(latest);
-}
-
-static void set_key(const tni_plan_skyline *k, uint32_t item, int32_t key)
-{
-    k->keys[item] = key;
-    sum_up(k, item / GROUP);
-}
-
-// Positive numbers are in the order of their bits. The last ones, which hardly count, tell the item
-// within its group: the first has the highest.
-static int32_t key_of(const tni_plan_skyline *k, uint32_t item)
-{
-    uint32_t bits;
-    memcpy(&bits, &k->urgency[item], sizeof bits);
-    return (int32_t)(bits / GROUP * GROUP + 2 * GROUP - 1 - item % GROUP);
-}
-
-static uint32_t item_of(uint32_t at, int32_t key)
-{
-    return at * GROUP + GROUP - 1 - (uint32_t)key % GROUP;
-}
-
 static bool hits_fixed(const tni_plan_skyline *k, uint32_t item, uint64_t floor)
 {
     const tni_item *it = &k->sections->items[item];
@@ -296,7 +209,7 @@ static void wake_waiting(tni_plan_skyline *k, uint32_t fixed)
     for (uint32_t i = k->first_waiting[fixed], next; i != TNP_NONE; i = next) {
         next = k->next_waiting[i];
         if (!waits_at(k, i, floor))
-            set_key(k, i, key_of(k, i));
+            tni_plan_open_items_reopen(&k->open, i);
     }
     k->first_waiting[fixed] = TNP_NONE;
 }
@@ -317,72 +230,25 @@ static void wake(tni_plan_skyline *k, plateau *valley)
     valley->is_woken = false;
 }
 
-// The highest key of a group's items from `begin` on that are over by `last`.
-static int32_t highest_key(const tni_plan_skyline *k, uint32_t at, uint32_t begin, int32_t last)
-{
-    lanes highest = { 0 }, item = { 0, 1, 2, 3 };
-    for (uint32_t i = at * GROUP; i < (at + 1) * GROUP; i += LANES) {
-        lanes is_in = (load(k->ends + i) <= last) & (item + (int32_t)i >= (int32_t)begin);
-        highest = larger(highest, load(k->keys + i) & is_in);
-    }
-    return largest(highest);
-}
-
-// Of those that have at most so many bytes.
-static int32_t highest_key_of_small(const tni_plan_skyline *k, uint32_t at, uint32_t begin,
-                                    int32_t last, uint64_t most_bytes)
-{
-    int32_t highest = 0;
-    for (uint32_t i = at * GROUP; i < (at + 1) * GROUP; i++)
-        if (k->keys[i] > highest && i >= begin && k->ends[i] <= last &&
-            k->sections->items[i].bytes <= most_bytes)
-            highest = k->keys[i];
-    return highest;
-}
-
 // To the end of the chunk.
 static uint64_t room_in_chunk(const tni_plan_skyline *k, uint64_t floor)
 {
     return k->chunk_bytes ? k->chunk_bytes - floor % k->chunk_bytes : NO_HEIGHT - floor;
 }
 
-// The most urgent of the open items that begin in [begin, end), are over by the valley's end and do
-// not cross chunks; TNP_NONE.
-static uint32_t most_urgent_of(const tni_plan_skyline *k, const plateau *valley, uint32_t begin,
-                               uint32_t end)
-{
-    uint64_t most_bytes = room_in_chunk(k, valley->floor);
-    uint32_t best = TNP_NONE;
-    int32_t best_key = 0, last = (int32_t)valley->end;
-    for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
-        const group *g = &k->groups[at];
-        if (g->least_end > last && g->unplaced == 0)
-            at = find_open(k, at) - 1;
-        if (g->least_end > last || g->highest_key <= best_key)
-            continue;
-        int32_t key = k->chunk_bytes ? highest_key_of_small(k, at, begin, last, most_bytes)
-                                     : highest_key(k, at, begin, last);
-        if (key > best_key) {
-            best = item_of(at, key);
-            best_key = key | (GROUP - 1);   // what is as urgent comes later
-        }
-    }
-    return best;
-}
-
-// Of the items that most_urgent_of() looks at, those wait that reach into a fixed one: mostly all do
+// Of the open items that were looked at, those wait that reach into a fixed one: mostly all do
 // where one does.
 static void let_wait(const tni_plan_skyline *k, const plateau *valley, uint32_t begin, uint32_t end)
 {
     int32_t last = (int32_t)valley->end;
     for (uint32_t at = begin / GROUP; at * GROUP < end; at++) {
-        if (k->groups[at].least_end > last)
+        if (k->open.groups[at].least_end > last)
             continue;
         uint32_t first = at * GROUP, behind = first + GROUP;
         for (uint32_t i = first > begin ? first : begin; i < behind; i++)
-            if (k->keys[i] && k->ends[i] <= last && waits_at(k, i, valley->floor))
-                k->keys[i] = 0;
-        sum_up(k, at);
+            if (k->open.keys[i] && k->open.ends[i] <= last && waits_at(k, i, valley->floor))
+                k->open.keys[i] = 0;
+        tni_plan_open_items_sum_up(&k->open, at);
     }
 }
 
@@ -394,14 +260,16 @@ static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
     uint64_t room = valley->lowest == NOT_KNOWN
                         ? 0
                         : tni_plan_ceiling_height(&k->ceiling, valley->lowest) - valley->floor;
+    uint64_t most_bytes = k->chunk_bytes ? room_in_chunk(k, valley->floor) : UINT64_MAX;
     while (begin < end) {
         uint32_t part_end = end;
         if (end - begin > MOST_ITEMS) {
-            uint32_t open = find_open(k, begin / GROUP) * GROUP;
+            uint32_t open = tni_plan_open_items_next(&k->open, begin / GROUP) * GROUP;
             begin = open > begin ? open : begin;
             part_end = begin + MOST_ITEMS < end ? begin + MOST_ITEMS : end;
         }
-        uint32_t best = most_urgent_of(k, valley, begin, part_end);
+        uint32_t best = tni_plan_open_items_best(&k->open, begin, part_end, valley->end,
+                                                 most_bytes);
         if (best == TNP_NONE)
             begin = part_end;
         else if (in->items[best].bytes <= room || !hits_fixed(k, best, valley->floor))
@@ -410,32 +278,6 @@ static uint32_t most_urgent(const tni_plan_skyline *k, const plateau *valley)
             let_wait(k, valley, begin, part_end);
     }
     return TNP_NONE;
-}
-
-static void close_item(const tni_plan_skyline *k, uint32_t item)
-{
-    uint32_t at = item / GROUP;
-    set_key(k, item, 0);
-    if (--k->groups[at].unplaced == 0)
-        k->groups[at].next = at + 1;
-}
-
-// Opens what is not fixed. Returns how many that are.
-static uint32_t open_items(tni_plan_skyline *k, const bool *is_fixed)
-{
-    uint32_t count = k->sections->item_count, groups = count / GROUP + 1, open = 0;
-    memset(k->groups, 0, (groups + 1) * sizeof *k->groups);
-    for (uint32_t i = 0; i < count; i++) {
-        k->keys[i] = is_fixed[i] ? 0 : key_of(k, i);
-        k->groups[i / GROUP].unplaced += !is_fixed[i];
-        open += !is_fixed[i];
-    }
-    for (uint32_t at = 0; at < groups; at++) {
-        sum_up(k, at);
-        k->groups[at].next = at + (k->groups[at].unplaced == 0);
-    }
-    k->groups[groups].next = groups;
-    return open;
 }
 
 // The lowest fixed item above a valley. It lies within if it begins below the walls.
@@ -480,8 +322,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
                               uint64_t *offsets)
 {
     const tni_plan_sections *in = k->sections;
-    k->urgency = urgency;
-    uint32_t left = open_items(k, is_fixed), at = 0;
+    uint32_t left = tni_plan_open_items_reset(&k->open, urgency, is_fixed), at = 0;
     uint64_t highest = 0;
     for (uint32_t i = 0; i < in->item_count; i++)
         if (is_fixed[i] && offsets[i] + in->items[i].bytes > highest)
@@ -508,7 +349,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         uint32_t item = most_urgent(k, valley);
         if (item != TNP_NONE) {
             uint64_t top = valley->floor + in->items[item].bytes;
-            close_item(k, item);
+            tni_plan_open_items_place(&k->open, item);
             left--;
             offsets[item] = valley->floor;
             highest = top > highest ? top : highest;

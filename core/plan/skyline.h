@@ -12,10 +12,13 @@
 //     │   │   │  valley  ┌────┐
 //     └───┴───┴──────────┴────┴──► sections
 //
-// One pass costs about the items times the items that begin in a valley, of which up to 256 are
-// looked at together, and what the fixed items cost (ceiling.h). (A skyline heuristic of strip
-// packing: Burke, Kendall and Whitwell, A new placement heuristic for the orthogonal stock-cutting
-// problem, 2004; here places in time are given, and only heights are chosen.)
+// An item that would reach into a fixed one waits until that is taken: its top is the floor then.
+//
+// One pass costs about the items times a sixteenth of the items that begin in a valley, of which up
+// to 256 are looked at together (open_items.h), and what the fixed items cost (ceiling.h). (A
+// skyline heuristic of strip packing: Burke, Kendall and Whitwell, A new placement heuristic for
+// the orthogonal stock-cutting problem, 2004; here places in time are given, and only heights are
+// chosen.)
 #ifndef TNI_PLAN_SKYLINE_H
 #define TNI_PLAN_SKYLINE_H
 

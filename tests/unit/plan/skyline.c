@@ -1,5 +1,5 @@
-// A skyline pass: small cases by hand, and others as the rule gives them when it is followed plainly;
-// what is fixed stays, nothing crosses a chunk, and nothing overlaps.
+// A skyline pass: small cases by hand, and others as the rule gives them when it is followed
+// plainly; what is fixed stays, nothing crosses a chunk, and nothing overlaps.
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
