@@ -36,7 +36,7 @@ static bool take_tables(assigning *a)
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
     return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
            tni_find_kept(a->graph, a->arena, &a->kept) &&
-           tni_find_takers(a->graph, a->answers, tni_places_of(a->request), a->arena, &a->takers);
+           tni_find_takers(a->graph, a->answers, a->request, a->arena, &a->takers);
 }
 
 static void list_claims(assigning *a)
@@ -48,6 +48,19 @@ static void list_claims(assigning *a)
                                             .nodes = claim->nodes,
                                             .cost_ns = claim->cost_ns,
                                             .bytes = claim->resident_bytes };
+    }
+}
+
+// Claims that cannot run, where each of their nodes has another on the same place. Where one has
+// none, no place has: it is for the layout to say what is lacking.
+static void leave_out_cramped(assigning *a)
+{
+    for (uint32_t c = 0; c < a->answers->claim_count; c++) {
+        const tni_claim *claim = &a->answers->claims[c];
+        bool has_others = tni_claim_is_cramped(&a->request->keeping, claim);
+        for (uint32_t i = 0; i < claim->node_count && has_others; i++)
+            has_others = !(a->takers.cramped[claim->nodes[i]] >> claim->place & 1);
+        a->claims[c].is_out = has_others;
     }
 }
 
@@ -228,6 +241,18 @@ static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, 
                     a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
 }
 
+// The same of the scratch and the packs that it needs there.
+static tn_status fail_cramped(const assigning *a, uint32_t n, uint32_t place, tn_error *err)
+{
+    char by[40];
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "%s'%s' is ordered to be on %s, but the scratch or a packed weight that it "
+                    "needs there is larger than a buffer there, which has at most %" PRIu64
+                    " bytes",
+                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
+                    a->request->devices[place]->name, a->request->keeping.largest[place]);
+}
+
 // A node that is taken where it is demanded to be, with something that another node touches which
 // is not taken there.
 static tn_status fail_order(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
@@ -253,6 +278,8 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
         bool is_ordered = is_taken && rule.demand == UINT64_C(1) << place;
         if (is_ordered && large != TNP_NONE)
             return fail_too_large(a, n, place, large, err);
+        if (is_ordered && (a->takers.cramped[n] >> place & 1))
+            return fail_cramped(a, n, place, err);
         uint32_t other, storage = kept_elsewhere(a, n, place, &other);
         if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
             return fail_order(a, n, place, storage, other, err);
@@ -297,6 +324,7 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
+    leave_out_cramped(&a);
     tni_items_request items = { a.graph, a.answers, &request->keeping };
     if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))

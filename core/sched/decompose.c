@@ -176,7 +176,7 @@ static tn_status make_until_settled(judging *j, tn_error *err)
         status = make_graph(j, &scratch, err);
         tni_takers takers;
         if (status == TN_OK && !tni_find_takers(j->schedule->own_graph, &j->schedule->own_answers,
-                                                tni_places_of(j->request), &scratch, &takers))
+                                                j->request, &scratch, &takers))
             status = tni_fail_memory(err, "decompositions",
                                      j->schedule->own_graph->node_count * sizeof *takers.any);
         if (status == TN_OK)
@@ -206,8 +206,8 @@ static tn_status begin(judging *j, const tni_schedule_request *request, tni_sche
     for (uint32_t n = 0; n < nodes && j->preferred; n++)
         j->preferred[n] = tni_preferred_for(request, preferred, n);
     bool has_memory = j->into && j->preferred && j->may && j->open && j->is_hopeless &&
-                      tni_find_takers(request->graph, &schedule->given_answers,
-                                      tni_places_of(request), arena, &j->takers) &&
+                      tni_find_takers(request->graph, &schedule->given_answers, request, arena,
+                                      &j->takers) &&
                       find_where_nodes_may_run(j);
     return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->may);
 }
