@@ -65,6 +65,8 @@ tn_status tni_session_fit(tn_session *session, tn_error *err);
 tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
 // While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
+// Its nodes are elsewhere than on compiled->avoided where another place takes them.
+tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err);
 // What the schedule of a graph keeps is from now on kept.
 tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
 // Bytes of the states on a lane, each as large as the device makes it. without: by state, those

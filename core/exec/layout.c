@@ -367,16 +367,18 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     return status;
 }
 
-static tn_status reserve_lane(const tn_session *session, tni_lane *lane, const tni_plan *plan,
+static tn_status reserve_lane(tn_session *session, tni_lane *lane, const tni_plan *plan,
                               tn_error *err)
 {
     if (plan->peak_bytes <= lane->arena_bytes)
         return TN_OK;
-    if (session->is_reserved)
+    if (session->is_reserved) {
+        tni_fit_note_short(session, lane->place);
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "%s: the graph needs an arena of %" PRIu64 " bytes, %" PRIu64
                         " are reserved: a session is to be made with its largest graph",
                         lane->device->name, plan->peak_bytes, lane->arena_bytes);
+    }
     lane->arena_bytes = plan->peak_bytes;
     lane->plan = *plan;
     return TN_OK;

@@ -64,6 +64,41 @@ static void leave_out_cramped(assigning *a)
     }
 }
 
+static bool is_same_unit(const tni_claim *a, const tni_claim *b)
+{
+    return a->place == b->place && a->node_count == b->node_count &&
+           memcmp(a->nodes, b->nodes, a->node_count * sizeof *a->nodes) == 0;
+}
+
+static bool is_like(const assigning *a, const tni_claim *claim)
+{
+    const tni_schedule *like = a->request->like;
+    return is_same_unit(claim, like->units[like->steps[claim->nodes[0]]]);
+}
+
+// Leaves no other choice than that of the schedule which this one is to be like. *out_places: by
+// node; NULL where not all of it is offered.
+static bool follow(assigning *a, uint64_t **out_places)
+{
+    const tni_schedule *like = a->request->like;
+    uint32_t nodes = a->graph->node_count, met = 0;
+    uint64_t *places = tni_arena_take_array(a->arena, nodes, sizeof *places);
+    *out_places = NULL;
+    if (!places || like->graph->node_count != nodes)
+        return places != NULL;
+    for (uint32_t c = 0; c < a->answers->claim_count; c++) {
+        const tni_claim *claim = &a->answers->claims[c];
+        for (uint32_t i = 0; i < claim->node_count && is_like(a, claim); i++) {
+            met += places[claim->nodes[i]] == 0;
+            places[claim->nodes[i]] = UINT64_C(1) << claim->place;
+        }
+    }
+    for (uint32_t c = 0; c < a->answers->claim_count && met == nodes; c++)
+        a->claims[c].is_out = !is_like(a, &a->answers->claims[c]);
+    *out_places = met == nodes ? places : NULL;
+    return true;
+}
+
 static tni_ruling ruling_of(const assigning *a)
 {
     return (tni_ruling){ .graph = a->graph,
@@ -321,10 +356,10 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
                     .graph = assigned->graph,
                     .answers = assigned->answers,
                     .arena = arena };
+    uint64_t *followed = NULL;
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
-    leave_out_cramped(&a);
     tni_items_request items = { a.graph, a.answers, &request->keeping };
     if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
@@ -333,7 +368,6 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     a.problem.node_count = a.graph->node_count;
     a.problem.claim_count = a.answers->claim_count;
     a.problem.claims = a.claims;
-    a.problem.places = a.places;
     a.problem.groups = a.groups;
     a.problem.group_bytes = a.group_bytes;
     a.problem.first_before = a.graph->order.first;
@@ -341,6 +375,17 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     a.problem.links = assigned->links;
     a.problem.limits = request->limits;
     a.problem.fixed_bytes = request->arena_bytes;
+    if (request->like && !follow(&a, &followed))
+        return fail_memory(&a, err);
+    if (followed) {
+        a.problem.places = followed;
+        if (!tni_solve(&a.problem, arena, chosen, out))
+            return fail_memory(&a, err);
+        if (out->is_found)
+            return TN_OK;
+    }
+    leave_out_cramped(&a);
+    a.problem.places = a.places;
     if (!tni_solve(&a.problem, arena, chosen, out))
         return fail_memory(&a, err);
     if (!out->is_covered)

@@ -221,8 +221,13 @@ tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_are
     tni_arena scratch;
     tni_arena_init(&scratch, &arena->allocator);
     tn_status status = begin(&j, request, schedule, &scratch, err);
-    if (status == TN_OK && find_candidates(&j))
+    if (status == TN_OK && request->like) {
+        memcpy(j.into, request->like->decomposed, request->graph->node_count * sizeof *j.into);
+        if (is_any_left(&j))
+            status = make_graph(&j, &scratch, err);
+    } else if (status == TN_OK && find_candidates(&j)) {
         status = make_until_settled(&j, err);
+    }
     tni_arena_finish(&scratch);
     return status;
 }
@@ -255,7 +260,7 @@ tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
     judging j;
     tni_arena scratch;
     *out_has_changed = false;
-    if (!schedule->own_graph)
+    if (!schedule->own_graph || request->like)
         return TN_OK;
     tni_arena_init(&scratch, &schedule->own_graph->arena.allocator);
     tn_status status = begin(&j, request, schedule, &scratch, err);

@@ -216,6 +216,38 @@ static void a_graph_that_is_added_follows_the_placement(void **state)
 // --------------------------------------------------------------------------------------------- fit
 
 // A device whose memory holds a part of the weights gets a part of the work, whatever its size.
+// What is cheapest on a device that has too little reserved runs where there is enough.
+static void a_graph_that_is_added_goes_where_there_is_room(void **state)
+{
+    (void)state;
+    static float want[WIDTH * MOST_TOKENS], got[WIDTH * MOST_TOKENS];
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"latency_us\":0.001}]", NULL);
+    const tn_pin pins[] = { { "large", rig_device(runtime, "cpu0") },
+                            { "small", rig_device(runtime, "a") } };
+    const tn_placement asked = { .size = sizeof asked, .pins = pins, .pin_count = 2 };
+    tn_graph *first = rig_graph(), *added = rig_graph();
+    tn_value large = rig_op(first, TNP_OP_TANH, rig_input(first, "x", 2, WIDTH, MOST_TOKENS, 0));
+    tn_graph_output(first, "large", large);
+    tn_graph_output(first, "small", rig_op(first, TNP_OP_NEG, rig_input(first, "y", 1, 4, 0, 0)));
+    assert_int_equal(tn_graph_finish(first, NULL), TN_OK);
+    rig_finish(added, rig_op(added, TNP_OP_TANH, rig_input(added, "x", 2, WIDTH, MOST_TOKENS, 0)));
+    tn_session *alone = need(runtime, &added, 1, a_and_cpu, NULL);
+    assert_true(memory_of(alone, 0).peak_bytes > 0 && memory_of(alone, 1).peak_bytes == 0);
+    run(alone, 0, added, MOST_TOKENS, want);
+    tn_session *session = need(runtime, &first, 1, a_and_cpu, &asked);
+    uint32_t number;
+    tn_error err = { 0 };
+    if (tn_session_add(session, added, &number, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    run(session, number, added, MOST_TOKENS, got);
+    assert_memory_equal(want, got, sizeof want);
+    tn_session_destroy(alone);
+    tn_session_destroy(session);
+    tn_graph_destroy(first);
+    tn_graph_destroy(added);
+    tn_runtime_destroy(runtime);
+}
+
 static void what_does_not_fit_goes_elsewhere(void **state)
 {
     (void)state;
@@ -942,6 +974,7 @@ int main(void)
         cmocka_unit_test(layers_states_and_pins_go_where_they_are_told),
         cmocka_unit_test(a_pin_that_no_graph_has_is_told),
         cmocka_unit_test(a_graph_that_is_added_follows_the_placement),
+        cmocka_unit_test(a_graph_that_is_added_goes_where_there_is_room),
         cmocka_unit_test(what_does_not_fit_goes_elsewhere),
         cmocka_unit_test(graphs_agree_where_a_weight_is),
         cmocka_unit_test(other_sessions_are_seen),
