@@ -10,7 +10,9 @@
 //   maker ──copy──► helper ──∞──► each reader      the maker stays, and a reader goes
 //   each reader that stays at q ──∞──► helper ──copy──► maker       the maker goes away from q
 //
-// The largest flow is found by blocking flows (Dinic, 1970).
+// The largest flow is found by blocking flows (Dinic, 1970). What all moves together look at is
+// bounded, so that many nodes on many places take time by the number of nodes: with places left
+// over the best assignment so far stays.
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +23,9 @@
 
 enum {
     MOST_SWEEPS = 3,
-    MOST_SCANS = 400,   // of all arcs, by one flow; beyond it is given up
+    MOST_SCANS = 400,     // of all arcs, by one flow; beyond it is given up
+    WORK_A_NODE = 1024,   // arcs made and looked at, by all moves of more than two places
+    LEAST_WORK = 1 << 25,
     SOURCE = 0,
     SINK = 1,
     FIRST = 2,   // node n is vertex FIRST + n, group g comes after the nodes; then helpers
@@ -47,6 +51,7 @@ typedef struct cutting {
     uint32_t target;       // the place to go to
     bool is_whole;         // with the copies that no choice changes: the flow is a bound
     double flow;
+    uint64_t work_left;   // arcs
 } cutting;
 
 static bool add_vertex(cutting *c, uint32_t *out)
@@ -248,17 +253,25 @@ static uint64_t block(cutting *c, double least)
     }
 }
 
+static void take_work(cutting *c, uint64_t arcs)
+{
+    c->work_left -= arcs < c->work_left ? arcs : c->work_left;
+}
+
 // The best of all choices into chosen. false: it took too long.
 static bool cut(cutting *c, uint32_t *chosen)
 {
-    uint64_t scans = 0;
-    double least = 1e-6;   // ns: below it room is none
+    uint64_t scans = c->arc_count;   // they were made
+    double least = 1e-6;             // ns: below it room is none
+    bool is_largest = false, is_over = false;
     c->flow = 0;
-    while (find_levels(c, least)) {
+    while (!is_over && !(is_largest = !find_levels(c, least))) {
         scans += block(c, least) + c->arc_count;
-        if (scans > (uint64_t)MOST_SCANS * c->arc_count)
-            return false;
+        is_over = scans > (uint64_t)MOST_SCANS * c->arc_count || scans > c->work_left;
     }
+    take_work(c, scans);
+    if (!is_largest)
+        return false;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
         bool stays = c->level[FIRST + n] != TNP_NONE;
         chosen[n] = stays ? c->stay[n] : c->go[n];
@@ -297,6 +310,7 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     uint32_t first = (uint32_t)__builtin_ctzll(places);
     c->target = (uint32_t)__builtin_ctzll(places & (places - 1));
     c->is_whole = true;
+    c->work_left = UINT64_MAX;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
         c->stay[n] = cheapest_on(c, n, first);
         c->go[n] = cheapest_on(c, n, c->target);
@@ -313,10 +327,12 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
 static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
 {
     const size_t bytes = c->problem->node_count * sizeof *chosen;
+    uint64_t work = (uint64_t)WORK_A_NODE * c->problem->node_count;
     bool has_changed = c->s->method != NULL;
+    c->work_left = work < LEAST_WORK ? LEAST_WORK : work;
     for (int sweep = 0; sweep < MOST_SWEEPS && has_changed; sweep++) {
         has_changed = false;
-        for (uint64_t left = places; left; left &= left - 1) {
+        for (uint64_t left = places; left && c->work_left; left &= left - 1) {
             c->target = (uint32_t)__builtin_ctzll(left);
             for (uint32_t n = 0; n < c->problem->node_count; n++) {
                 c->stay[n] = c->s->best[n];
