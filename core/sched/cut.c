@@ -10,9 +10,10 @@
 //   maker ──copy──► helper ──∞──► each reader      the maker stays, and a reader goes
 //   each reader that stays at q ──∞──► helper ──copy──► maker       the maker goes away from q
 //
-// The largest flow is found by blocking flows (Dinic, 1970). What all moves together look at is
-// bounded, so that many nodes on many places take time by the number of nodes: with places left
-// over the best assignment so far stays.
+// The largest flow is found by blocking flows (Dinic, 1970).
+//
+// What the moves look at together is bounded by the number of nodes, whatever the number of places,
+// and by what is left to gain: near the bound they get a part of it. Then the best so far stays.
 #include <math.h>
 #include <string.h>
 
@@ -23,13 +24,17 @@
 
 enum {
     MOST_SWEEPS = 3,
-    MOST_SCANS = 400,     // of all arcs, by one flow; beyond it is given up
-    WORK_A_NODE = 1024,   // arcs made and looked at, by all moves of more than two places
-    LEAST_WORK = 1 << 25,
+    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up
+    WORK_A_NODE = 1 << 14,   // arcs made and looked at, by all moves of more than two places,
+    FAR_WORK = 1 << 27,      // and at least so many, where the best is `far` above the bound
+    LEAST_WORK = 1 << 25,    // wherever it is
+    MOST_SHARE = 4,          // one flow gets no more than this part of what is left
     SOURCE = 0,
     SINK = 1,
     FIRST = 2,   // node n is vertex FIRST + n, group g comes after the nodes; then helpers
 };
+
+static const double far = 0.04;
 
 typedef struct arc {
     uint32_t to, next;   // arc i and arc i ^ 1 are each other's way back
@@ -267,7 +272,7 @@ static bool cut(cutting *c, uint32_t *chosen)
     c->flow = 0;
     while (!is_over && !(is_largest = !find_levels(c, least))) {
         scans += block(c, least) + c->arc_count;
-        is_over = scans > (uint64_t)MOST_SCANS * c->arc_count || scans > c->work_left;
+        is_over = scans > (uint64_t)MOST_SCANS * c->arc_count || scans > c->work_left / MOST_SHARE;
     }
     take_work(c, scans);
     if (!is_largest)
@@ -324,12 +329,19 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     return true;
 }
 
+static uint64_t work_of(const tni_solving *s)
+{
+    double most = fmax(FAR_WORK, (double)WORK_A_NODE * s->problem->node_count);
+    double gap = s->best_ns > 0 ? (s->best_ns - s->bound_ns) / s->best_ns : 0;
+    double work = fmin(1, gap / far) * most;
+    return work < LEAST_WORK ? LEAST_WORK : (uint64_t)work;
+}
+
 static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
 {
     const size_t bytes = c->problem->node_count * sizeof *chosen;
-    uint64_t work = (uint64_t)WORK_A_NODE * c->problem->node_count;
     bool has_changed = c->s->method != NULL;
-    c->work_left = work < LEAST_WORK ? LEAST_WORK : work;
+    c->work_left = work_of(c->s);
     for (int sweep = 0; sweep < MOST_SWEEPS && has_changed; sweep++) {
         has_changed = false;
         for (uint64_t left = places; left && c->work_left; left &= left - 1) {
