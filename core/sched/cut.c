@@ -25,7 +25,7 @@
 enum {
     MOST_SWEEPS = 3,
     MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up
-    WORK_A_NODE = 1 << 14,   // arcs made and looked at, by all moves of more than two places,
+    WORK_A_NODE = 1 << 15,   // arcs made and looked at, by all moves of more than two places,
     FAR_WORK = 1 << 27,      // and at least so many, where the best is `far` above the bound
     LEAST_WORK = 1 << 25,    // wherever it is
     MOST_SHARE = 4,          // one flow gets no more than this part of what is left
