@@ -27,15 +27,16 @@ typedef struct check {
     const tn_graph *graph;
     const tni_schedule *schedule;
     uint32_t place;
-    uint32_t step_count, queue_count;
-    uint32_t *first_of;     // by work: its first step
-    uint32_t *step_of;      // by unit
-    uint32_t *unit_of;      // by step; TNP_NONE: a copy
-    uint32_t *queue_of;     // by step
-    const uint32_t *done;   // [step][queue]
-    uint32_t *ends;         // [storage][queue]: one past its last step there
-    uint32_t *all_ends;     // [interval][queue]
-    life *lives;            // by storage
+    uint32_t step_count, queue_count;   // of queues that have work: numbered as it comes
+    uint32_t *number_of;                // by queue of the session
+    uint32_t *first_of;                 // by work: its first step
+    uint32_t *step_of;                  // by unit
+    uint32_t *unit_of;                  // by step; TNP_NONE: a copy
+    uint32_t *queue_of;                 // by step
+    const uint32_t *done;               // [step][queue]
+    uint32_t *ends;                     // [storage][queue]: one past its last step there
+    uint32_t *all_ends;                 // [interval][queue]
+    life *lives;                        // by storage
     uint64_t *order;        // of intervals: first step, then storage, or storage_count + unit
     uint32_t *of_storage;   // its interval; TNP_NONE
     tni_interval *intervals;
@@ -43,11 +44,22 @@ typedef struct check {
     uint32_t count;
 } check;
 
+static bool number_queues(check *c, tni_arena *scratch)
+{
+    const tni_works *run = &c->compiled->way.works;
+    c->number_of = tni_arena_take_indices(scratch, (size_t)c->session->lane_count * TNI_QUEUES);
+    for (uint32_t w = 0; w < run->count && c->number_of; w++)
+        if (c->number_of[run->list[w].queue] == TNP_NONE)
+            c->number_of[run->list[w].queue] = c->queue_count++;
+    return c->number_of != NULL;
+}
+
 static bool take_tables(check *c, tni_arena *scratch)
 {
     size_t most = (size_t)c->graph->storage_count + c->schedule->unit_count;
     size_t steps = (size_t)c->schedule->unit_count + c->compiled->way.works.count;
-    c->queue_count = c->session->lane_count * TNI_QUEUES;
+    if (!number_queues(c, scratch))
+        return false;
     c->first_of = tni_arena_take_array(scratch, c->compiled->way.works.count, sizeof(uint32_t));
     c->step_of = tni_arena_take_array(scratch, c->schedule->unit_count, sizeof(uint32_t));
     c->unit_of = tni_arena_take_indices(scratch, steps);
@@ -85,7 +97,7 @@ static tn_status find_steps(check *c, tni_arena *scratch, tn_error *err)
         bool is_program = work->kind == TNI_WORK_PROGRAM;
         c->first_of[w] = c->step_count;
         for (uint32_t k = 0; k < (is_program ? segment->unit_count : 1); k++) {
-            c->queue_of[c->step_count] = work->queue;
+            c->queue_of[c->step_count] = c->number_of[work->queue];
             if (is_program) {
                 c->step_of[segment->first_unit + k] = c->step_count;
                 c->unit_of[c->step_count] = segment->first_unit + k;
@@ -175,7 +187,8 @@ static bool is_staged_before(const check *c, const tni_work *in, uint32_t step)
     for (uint32_t s = 0; s < run->count; s++) {
         const tni_work *out = &run->list[s];
         if (out->kind == TNI_WORK_OUT && out->first_transfer == in->first_transfer)
-            return c->first_of[s] < c->done[(size_t)step * c->queue_count + out->queue];
+            return c->first_of[s] <
+                   c->done[(size_t)step * c->queue_count + c->number_of[out->queue]];
     }
     return false;
 }
@@ -374,6 +387,16 @@ static tn_status find_intervals(check *c, tn_error *err)
     return TN_OK;
 }
 
+static bool is_in_use(const tni_compiled *compiled, uint32_t place)
+{
+    const tni_works *run = &compiled->way.works;
+    bool is = compiled->way.planned[place].plan.peak_bytes > 0;
+    for (uint32_t w = 0; w < run->count && !is; w++)
+        is = run->list[w].queue / TNI_QUEUES == place || run->list[w].from == place ||
+             run->list[w].to == place;
+    return is;
+}
+
 tn_status tni_check_plan(const tn_session *session, const tni_compiled *compiled, uint32_t place,
                          tni_arena *scratch, tn_error *err)
 {
@@ -386,6 +409,8 @@ tn_status tni_check_plan(const tn_session *session, const tni_compiled *compiled
     tni_plan plan = compiled->way.planned[place].plan;
     tni_plan_rules rules = { .alignment = lane->memory.alignment_bytes,
                              .chunk_bytes = lane->chunk_bytes };
+    if (!is_in_use(compiled, place))
+        return TN_OK;
     if (!take_tables(&c, scratch))
         return tni_fail_memory(err, "checking a memory plan",
                                c.graph->storage_count * sizeof *c.intervals);

@@ -69,12 +69,8 @@ static tn_status plan_all(tn_session *session, tn_error *err)
         if (status == TN_OK)
             status = tni_arrange(session, session->graphs[g], err);
     }
-    uint32_t cpu = 0;
-    while (cpu < session->lane_count && session->devices[cpu]->info.kind != TNP_KIND_CPU)
-        cpu++;
-    for (uint32_t i = 0; i < session->state_count; i++)
-        if (session->states[i].place == TNP_NONE)   // no node touches it: any place does
-            session->states[i].place = cpu < session->lane_count ? cpu : 0;
+    if (status == TN_OK)
+        tni_fit_place_idle_states(session);
     return status;
 }
 

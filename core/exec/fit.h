@@ -49,7 +49,7 @@ typedef struct tni_fit {
     bool has_failed_claim;     // what then lacks memory is the device
     bool lacks_memory;         // it does not fit: by what was reckoned, no call of a device failed
     bool is_short;             // without limits it did not fit: they hold
-    uint32_t short_place;      // that was short of memory last; TNP_NONE
+    uint32_t short_place;      // that was short of memory first, which the error tells; TNP_NONE
     uint32_t asked_layers;     // of the placement; its layers tell how many it became
     bool is_spread;            // layers went from a device without room for them to others
     bool has_tried;            // several strategies, of which the cheapest was taken
@@ -65,6 +65,8 @@ tn_status tni_session_fit(tn_session *session, tn_error *err);
 tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err);
 // While memory is short a weight is where a graph scheduled before has it: twice would cost twice.
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
+// Its nodes are elsewhere than on compiled->avoided where another place takes them.
+tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err);
 // What the schedule of a graph keeps is from now on kept.
 tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
 // Bytes of the states on a lane, each as large as the device makes it. without: by state, those
@@ -72,6 +74,7 @@ tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, t
 uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);
 // What weights and these states leave of what is free on a lane; UINT64_MAX = not known.
 uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *without);
+void tni_fit_note_short(tn_session *session, uint32_t place);
 // Of all graphs but one: some were dropped since.
 tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, tn_error *err);
 // "'w.1', 'w.2' and 3 more pinned values, and the states": what is ordered to be on a device.

@@ -12,6 +12,8 @@ uint64_t tni_fit_arena_bytes(const tn_session *session, uint32_t place);
 // promises more than it has does not find out later. Errors: TN_E_DEVICE_MEMORY with the numbers of
 // the first lane that lacks some.
 tn_status tni_fit_check_memory(tn_session *session, tn_error *err);
+// States that no node touches: any place does that has room for them.
+void tni_fit_place_idle_states(tn_session *session);
 // After an error of memory, when all that was tried is taken back: says what is demanded of
 // the device that is short, or of another that cannot hold what it has to, and adds it to *err.
 void tni_fit_tell_demands(tn_session *session, tn_error *err);

@@ -23,6 +23,16 @@ static tn_status take_tables(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
+// Of whole multiples of the alignment.
+static uint64_t largest_buffer(const tnp_memory_info *memory, uint64_t is_free)
+{
+    uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
+    most = is_free < most ? is_free : most;
+    most -= most == UINT64_MAX ? 0 : most % memory->alignment_bytes;
+    return memory->max_binding_bytes && memory->max_binding_bytes < most ? memory->max_binding_bytes
+                                                                         : most;
+}
+
 static void note_memory(tn_session *session)
 {
     for (uint32_t i = 0; i < session->lane_count; i++) {
@@ -31,10 +41,7 @@ static void note_memory(tn_session *session)
         uint64_t is_free = memory->free_bytes ? memory->free_bytes : UINT64_MAX;
         session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
         session->fit.alignments[i] = memory->alignment_bytes;
-        uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
-        if (memory->max_binding_bytes && memory->max_binding_bytes < most)
-            most = memory->max_binding_bytes;
-        session->fit.largest[i] = most;
+        session->fit.largest[i] = largest_buffer(memory, session->fit.free_bytes[i]);
     }
 }
 
@@ -125,6 +132,95 @@ uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *wit
     return fit->free_bytes[place] - taken;
 }
 
+static bool is_cpu(const tn_session *session, uint32_t place)
+{
+    return session->devices[place]->info.kind == TNP_KIND_CPU;
+}
+
+static bool has_room(const tn_session *session, uint32_t place, const tni_state *state)
+{
+    uint64_t taken = tni_fit_arena_bytes(session, place), room = tni_fit_room(session, place, NULL);
+    return state->bytes <= session->fit.largest[place] && taken <= room &&
+           state->bytes <= room - taken;
+}
+
+// A CPU first: of those with room the first one, else the first.
+void tni_fit_place_idle_states(tn_session *session)
+{
+    for (uint32_t s = 0; s < session->state_count; s++) {
+        tni_state *state = &session->states[s];
+        uint32_t best = 0;
+        if (state->place != TNP_NONE)
+            continue;
+        for (uint32_t p = 1; p < session->lane_count; p++) {
+            bool is_roomier = has_room(session, p, state) && !has_room(session, best, state);
+            bool is_as_roomy = has_room(session, p, state) == has_room(session, best, state);
+            if (is_roomier || (is_as_roomy && is_cpu(session, p) && !is_cpu(session, best)))
+                best = p;
+        }
+        state->place = best;
+    }
+}
+
+// A buffer that a device is to make.
+typedef struct piece {
+    const char *kind, *name;
+    uint64_t bytes;
+} piece;
+
+// Of a weight as the application has it, that it was kept for. A pack has the bytes of its own.
+static piece piece_of(const tn_session *session, const tni_kept_bytes *kept)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        const tn_graph *graph = session->graphs[g]->graph;
+        for (uint32_t s = 0; s < graph->storage_count; s++) {
+            const tni_value *owner = &graph->values[graph->storages[s].owner];
+            if (owner->source == TNI_WEIGHT && owner->data == kept->data)
+                return (piece){ kept->layout ? "pack of weight" : "weight", owner->name,
+                                kept->layout ? kept->bytes : graph->storages[s].bytes };
+        }
+    }
+    return (piece){ "weight", "", kept->bytes };
+}
+
+// Of what lies on a place in one piece the largest: a part of the arena is a multiple of the
+// alignment at least.
+static piece largest_piece(const tn_session *session, uint32_t place)
+{
+    const tni_fit *fit = &session->fit;
+    piece largest = { "arena", "", session->lanes[place].arena_bytes ? fit->alignments[place] : 0 };
+    for (uint32_t i = 0; i < fit->kept_count; i++)
+        if (fit->kept[i].place == place && fit->kept[i].bytes > largest.bytes) {
+            piece weight = piece_of(session, &fit->kept[i]);
+            largest = weight.bytes > largest.bytes ? weight : largest;
+        }
+    for (uint32_t s = 0; s < session->state_count; s++) {
+        const tni_state *state = &session->states[s];
+        if (state->place == place && state->bytes > largest.bytes)
+            largest = (piece){ "state", state->name, state->bytes };
+    }
+    return largest;
+}
+
+static tn_status check_buffers(const tn_session *session, uint32_t place, tn_error *err)
+{
+    const tni_lane *lane = &session->lanes[place];
+    uint64_t most = lane->memory.max_buffer_bytes;
+    piece largest = most ? largest_piece(session, place) : (piece){ 0 };
+    return largest.bytes <= most
+               ? TN_OK
+               : tni_fail(err, TN_E_DEVICE_MEMORY,
+                          "%s: %s '%s' needs %" PRIu64
+                          " bytes in one buffer, the largest possible has %" PRIu64,
+                          lane->device->name, largest.kind, largest.name, largest.bytes, most);
+}
+
+void tni_fit_note_short(tn_session *session, uint32_t place)
+{
+    if (session->fit.short_place == TNP_NONE)
+        session->fit.short_place = place;
+}
+
 tn_status tni_fit_check_memory(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
@@ -136,15 +232,19 @@ tn_status tni_fit_check_memory(tn_session *session, tn_error *err)
         bool fits = tni_add_u64(arena, states, &needed) && tni_add_u64(needed, weights, &needed);
         fit->needed[i] = fits ? needed : UINT64_MAX;
         bool is_short = !fits || (fit->free_bytes[i] != UINT64_MAX && needed > fit->free_bytes[i]);
-        if (!is_short || status != TN_OK)
+        if (status != TN_OK)
             continue;
-        fit->short_place = i;
-        status = tni_fail(err, TN_E_DEVICE_MEMORY,
-                          "%s: %" PRIu64
-                          " bytes are needed for weights, states and the arena (%" PRIu64
-                          ", %" PRIu64 " and %" PRIu64 "), %" PRIu64 " are free",
-                          session->lanes[i].device->name, fit->needed[i], weights, states, arena,
-                          fit->free_bytes[i]);
+        if (is_short)
+            status = tni_fail(err, TN_E_DEVICE_MEMORY,
+                              "%s: %" PRIu64
+                              " bytes are needed for weights, states and the arena (%" PRIu64
+                              ", %" PRIu64 " and %" PRIu64 "), %" PRIu64 " are free",
+                              session->lanes[i].device->name, fit->needed[i], weights, states,
+                              arena, fit->free_bytes[i]);
+        else
+            status = check_buffers(session, i, err);
+        if (status != TN_OK)
+            tni_fit_note_short(session, i);
     }
     return status;
 }

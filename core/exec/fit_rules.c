@@ -94,17 +94,37 @@ static uint64_t places_of(const tni_fit *fit, uint32_t lane_count, const void *d
     return places;
 }
 
+// Those that ask nothing, where the placement made none.
+static tn_status need_rules(tni_compiled *compiled, tn_error *err)
+{
+    uint32_t count = compiled->graph->node_count;
+    if (compiled->rules)
+        return TN_OK;
+    compiled->rules = tni_arena_take_array(&compiled->arena, count, sizeof *compiled->rules);
+    for (uint32_t n = 0; n < count && compiled->rules; n++)
+        compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
+    return compiled->rules ? TN_OK
+                           : tni_fail_memory(err, "a placement", count * sizeof *compiled->rules);
+}
+
+tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err)
+{
+    tn_status status = need_rules(compiled, err);
+    for (uint32_t n = 0; n < compiled->graph->node_count && status == TN_OK; n++) {
+        tni_rule *rule = &compiled->rules[n];
+        rule->wish = rule->wish & ~compiled->avoided ? rule->wish & ~compiled->avoided
+                                                     : ~compiled->avoided;
+        rule->why = TNI_WHY_MEMORY;
+    }
+    return status;
+}
+
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
-    if (!compiled->rules) {
-        compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,
-                                               sizeof *compiled->rules);
-        for (uint32_t n = 0; n < graph->node_count && compiled->rules; n++)
-            compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
-    }
-    if (!compiled->rules)
-        return tni_fail_memory(err, "a placement", graph->node_count * sizeof *compiled->rules);
+    tn_status status = need_rules(compiled, err);
+    if (status != TN_OK)
+        return status;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, &graph->nodes[n], reads);
         for (uint32_t i = 0; i < count; i++) {

@@ -1,5 +1,7 @@
 // graphs.c: the graphs of a session. Each has tables of its own, so that one can go alone, and a
 // number that no other ever has.
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "exec/hang.h"
@@ -73,6 +75,20 @@ tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char
                     number, session->next_number);
 }
 
+// The same ops on the same operands; shapes may differ.
+static bool is_alike(const tn_graph *a, const tn_graph *b)
+{
+    if (a->node_count != b->node_count || a->value_count != b->value_count)
+        return false;
+    for (uint32_t n = 0; n < a->node_count; n++) {
+        const tni_node *x = &a->nodes[n], *y = &b->nodes[n];
+        if (x->op != y->op || x->output != y->output || x->input_count != y->input_count ||
+            memcmp(x->inputs, y->inputs, x->input_count * sizeof *x->inputs) != 0)
+            return false;
+    }
+    return true;
+}
+
 static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tn_status status = tni_states_collect(session, compiled, err);
@@ -90,6 +106,62 @@ typedef struct adding {
     uint32_t number;
 } adding;
 
+// As `make`, from the beginning. *out_short: the place without room for it; TNP_NONE.
+static tn_status make_again(tn_session *session, tni_compiled *compiled, const tni_schedule *like,
+                            uint64_t avoided, uint32_t *out_short, tn_error *err)
+{
+    tni_graphs_unmake(session, compiled);
+    tni_candidates_blame_nobody(session);
+    compiled->like = like;
+    compiled->avoided = avoided;
+    session->fit.short_place = TNP_NONE;
+    tn_status status = make(session, compiled, err);
+    uint32_t place = session->fit.short_place;
+    *out_short = place != TNP_NONE ? place : atomic_load(&session->blamed);
+    return status;
+}
+
+// Of the graphs that are there and alike: those that are the same, or the others.
+static tn_status try_like(tn_session *session, tni_compiled *compiled, bool is_same,
+                          uint32_t *out_short, tn_error *err)
+{
+    tn_status status = TN_E_DEVICE_MEMORY;
+    for (uint32_t g = 0; g + 1 < session->graph_count && status == TN_E_DEVICE_MEMORY; g++) {
+        const tni_compiled *other = session->graphs[g];
+        bool has_same = other->given.fingerprint == compiled->given.fingerprint;
+        if (has_same == is_same && is_alike(other->given.graph, compiled->given.graph))
+            status = make_again(session, compiled, &other->schedule, 0, out_short, err);
+    }
+    return status;
+}
+
+// What is there twice lies as it does once. Another graph goes where it costs least; where that is
+// more than is reserved, as a graph lies that is alike; and then without the places that lack room,
+// one after the other. err: of the one that costs least.
+static tn_status make_within(tn_session *session, tni_compiled *compiled, tn_error *err)
+{
+    uint32_t short_place;
+    uint64_t avoided = 0;
+    tn_error last;
+    tn_status status = try_like(session, compiled, true, &short_place, &last);
+    if (status == TN_E_DEVICE_MEMORY) {
+        status = make_again(session, compiled, NULL, 0, &short_place, err);
+        last = *err;
+    }
+    const uint32_t first_short = short_place;
+    if (status == TN_E_DEVICE_MEMORY && first_short != TNP_NONE)
+        status = try_like(session, compiled, false, &short_place, &last);
+    for (short_place = first_short; status == TN_E_DEVICE_MEMORY && short_place != TNP_NONE &&
+                                    !(avoided >> short_place & 1);) {
+        avoided |= UINT64_C(1) << short_place;
+        status = make_again(session, compiled, NULL, avoided, &short_place, &last);
+    }
+    compiled->like = NULL;
+    if (status != TN_OK && status != TN_E_DEVICE_MEMORY)
+        *err = last;
+    return status;
+}
+
 // A graph that does not come in has changed nothing. A device that has no room for it goes on with
 // what it has.
 static tn_status try_add(tn_session *session, tni_attempt *attempt, tn_error *err)
@@ -98,7 +170,7 @@ static tn_status try_add(tn_session *session, tni_attempt *attempt, tn_error *er
     tni_compiled *compiled = tni_graphs_add(session, a->graph, err);
     if (!compiled)
         return TN_E_HOST_MEMORY;
-    tn_status status = make(session, compiled, err);
+    tn_status status = make_within(session, compiled, err);
     if (status == TN_OK) {
         a->number = compiled->given.number;
     } else {

@@ -41,6 +41,8 @@ typedef struct tni_compiled {   // one graph
     // The rest is made for the devices.
     tni_arena arena;         // its tables
     const tn_graph *graph;   // the given one, or the schedule's own; handles mean the same in both
+    const tni_schedule *like;   // of another graph, to be followed; NULL = none
+    uint64_t avoided;           // places without room: where another does, nothing of it is there
     bool is_asked;
     tni_answers answers;   // when it is asked: until the schedule takes them over
     tni_rule *rules;       // by node of the given graph; NULL = the placement asks nothing

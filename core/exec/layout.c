@@ -263,6 +263,12 @@ static tn_status fail_too_large(const layout *l, uint32_t interval, tn_error *er
                     lane->chunk_bytes);
 }
 
+static tn_status tell_whose(const tni_lane *lane, tn_error *err)
+{
+    const tn_error why = *err;
+    return tni_fail(err, why.status, "%s: %s", lane->device->name, why.text);
+}
+
 static tni_plan_rules rules_of(const layout *l)
 {
     const tn_session *session = l->session;
@@ -303,6 +309,8 @@ static tn_status lay_out_lane(tn_session *session, tni_compiled *compiled,
         status = tni_plan_pack(l.intervals, l.count, &rules, scratch, &plan, err);
         if (status != TN_OK && plan.refused != TNP_NONE)
             status = fail_too_large(&l, plan.refused, err);
+        else if (status == TN_E_DEVICE_MEMORY && err)
+            status = tell_whose(&session->lanes[place], err);
     }
     planned->planning_ns = tni_now_ns() - begin_ns;
     if (status != TN_OK)
@@ -329,8 +337,10 @@ static tn_status lay_out_lanes(tn_session *session, tni_compiled *compiled,
         tni_arena scratch;
         tni_arena_init(&scratch, &session->arena.allocator);
         status = lay_out_lane(session, compiled, works_done, place, &scratch, err);
-        if (status == TN_E_DEVICE_MEMORY)
+        if (status == TN_E_DEVICE_MEMORY) {
+            tni_fit_note_short(session, place);
             tni_lane_blame(&session->lanes[place], status);
+        }
         tni_arena_finish(&scratch);
     }
     return status;
@@ -357,16 +367,18 @@ tn_status tni_layout(tn_session *session, tni_compiled *compiled, tn_error *err)
     return status;
 }
 
-static tn_status reserve_lane(const tn_session *session, tni_lane *lane, const tni_plan *plan,
+static tn_status reserve_lane(tn_session *session, tni_lane *lane, const tni_plan *plan,
                               tn_error *err)
 {
     if (plan->peak_bytes <= lane->arena_bytes)
         return TN_OK;
-    if (session->is_reserved)
+    if (session->is_reserved) {
+        tni_fit_note_short(session, lane->place);
         return tni_fail(err, TN_E_DEVICE_MEMORY,
                         "%s: the graph needs an arena of %" PRIu64 " bytes, %" PRIu64
                         " are reserved: a session is to be made with its largest graph",
                         lane->device->name, plan->peak_bytes, lane->arena_bytes);
+    }
     lane->arena_bytes = plan->peak_bytes;
     lane->plan = *plan;
     return TN_OK;

@@ -195,11 +195,14 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
         status = ask(session, compiled, err);
     if (status == TN_OK && session->fit.is_short)
         status = tni_fit_follow_weights(session, compiled, err);
+    if (status == TN_OK && compiled->avoided)
+        status = tni_fit_avoid(compiled, err);
     if (status != TN_OK)
         return status;
     tni_schedule_request request = request_of(session, compiled);
     request.storage_places = take_places(session, compiled, &compiled->arena);
     request.places = reserved_places(session);
+    request.like = compiled->like;
     bool has_memory = request.storage_places != NULL;
     if (session->fit.is_short) {
         request.limits = take_limits(session, compiled, &compiled->arena);

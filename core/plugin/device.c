@@ -145,6 +145,9 @@ tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory
     char who[TNI_DEVICE_NAME_BYTES + 40];
     *out_info = info;
     snprintf(who, sizeof who, "%s: memory_info: memory %u", device->name, memory);
+    if (device->opened && device->info.memory_count == 0)
+        return tni_fail(err, TN_E_INTERNAL,
+                        "%s: a fault of the plugin, the device is said to have no memory", who);
     if (!device->opened || memory >= device->info.memory_count)
         return tni_fail(err, TN_E_ARG, "%s: the device is not open, or has only %u memories", who,
                         device->info.memory_count);

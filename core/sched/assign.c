@@ -36,7 +36,7 @@ static bool take_tables(assigning *a)
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
     return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
            tni_find_kept(a->graph, a->arena, &a->kept) &&
-           tni_find_takers(a->graph, a->answers, tni_places_of(a->request), a->arena, &a->takers);
+           tni_find_takers(a->graph, a->answers, a->request, a->arena, &a->takers);
 }
 
 static void list_claims(assigning *a)
@@ -49,6 +49,54 @@ static void list_claims(assigning *a)
                                             .cost_ns = claim->cost_ns,
                                             .bytes = claim->resident_bytes };
     }
+}
+
+// Claims that cannot run, where each of their nodes has another on the same place. Where one has
+// none, no place has: it is for the layout to say what is lacking.
+static void leave_out_cramped(assigning *a)
+{
+    for (uint32_t c = 0; c < a->answers->claim_count; c++) {
+        const tni_claim *claim = &a->answers->claims[c];
+        bool has_others = tni_claim_is_cramped(&a->request->keeping, claim);
+        for (uint32_t i = 0; i < claim->node_count && has_others; i++)
+            has_others = !(a->takers.cramped[claim->nodes[i]] >> claim->place & 1);
+        a->claims[c].is_out = has_others;
+    }
+}
+
+static bool is_same_unit(const tni_claim *a, const tni_claim *b)
+{
+    return a->place == b->place && a->node_count == b->node_count &&
+           memcmp(a->nodes, b->nodes, a->node_count * sizeof *a->nodes) == 0;
+}
+
+static bool is_like(const assigning *a, const tni_claim *claim)
+{
+    const tni_schedule *like = a->request->like;
+    return is_same_unit(claim, like->units[like->steps[claim->nodes[0]]]);
+}
+
+// Leaves no other choice than that of the schedule which this one is to be like. *out_places: by
+// node; NULL where not all of it is offered.
+static bool follow(assigning *a, uint64_t **out_places)
+{
+    const tni_schedule *like = a->request->like;
+    uint32_t nodes = a->graph->node_count, met = 0;
+    uint64_t *places = tni_arena_take_array(a->arena, nodes, sizeof *places);
+    *out_places = NULL;
+    if (!places || like->graph->node_count != nodes)
+        return places != NULL;
+    for (uint32_t c = 0; c < a->answers->claim_count; c++) {
+        const tni_claim *claim = &a->answers->claims[c];
+        for (uint32_t i = 0; i < claim->node_count && is_like(a, claim); i++) {
+            met += places[claim->nodes[i]] == 0;
+            places[claim->nodes[i]] = UINT64_C(1) << claim->place;
+        }
+    }
+    for (uint32_t c = 0; c < a->answers->claim_count && met == nodes; c++)
+        a->claims[c].is_out = !is_like(a, &a->answers->claims[c]);
+    *out_places = met == nodes ? places : NULL;
+    return true;
 }
 
 static tni_ruling ruling_of(const assigning *a)
@@ -228,6 +276,18 @@ static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, 
                     a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
 }
 
+// The same of the scratch and the packs that it needs there.
+static tn_status fail_cramped(const assigning *a, uint32_t n, uint32_t place, tn_error *err)
+{
+    char by[40];
+    return tni_fail(err, TN_E_DEVICE_MEMORY,
+                    "%s'%s' is ordered to be on %s, but the scratch or a packed weight that it "
+                    "needs there is larger than a buffer there, which has at most %" PRIu64
+                    " bytes",
+                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
+                    a->request->devices[place]->name, a->request->keeping.largest[place]);
+}
+
 // A node that is taken where it is demanded to be, with something that another node touches which
 // is not taken there.
 static tn_status fail_order(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
@@ -253,6 +313,8 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
         bool is_ordered = is_taken && rule.demand == UINT64_C(1) << place;
         if (is_ordered && large != TNP_NONE)
             return fail_too_large(a, n, place, large, err);
+        if (is_ordered && (a->takers.cramped[n] >> place & 1))
+            return fail_cramped(a, n, place, err);
         uint32_t other, storage = kept_elsewhere(a, n, place, &other);
         if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
             return fail_order(a, n, place, storage, other, err);
@@ -294,6 +356,7 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
                     .graph = assigned->graph,
                     .answers = assigned->answers,
                     .arena = arena };
+    uint64_t *followed = NULL;
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
@@ -305,7 +368,6 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     a.problem.node_count = a.graph->node_count;
     a.problem.claim_count = a.answers->claim_count;
     a.problem.claims = a.claims;
-    a.problem.places = a.places;
     a.problem.groups = a.groups;
     a.problem.group_bytes = a.group_bytes;
     a.problem.first_before = a.graph->order.first;
@@ -313,6 +375,17 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     a.problem.links = assigned->links;
     a.problem.limits = request->limits;
     a.problem.fixed_bytes = request->arena_bytes;
+    if (request->like && !follow(&a, &followed))
+        return fail_memory(&a, err);
+    if (followed) {
+        a.problem.places = followed;
+        if (!tni_solve(&a.problem, arena, chosen, out))
+            return fail_memory(&a, err);
+        if (out->is_found)
+            return TN_OK;
+    }
+    leave_out_cramped(&a);
+    a.problem.places = a.places;
     if (!tni_solve(&a.problem, arena, chosen, out))
         return fail_memory(&a, err);
     if (!out->is_covered)

@@ -131,11 +131,18 @@ void tni_changes_remove(tni_changes *c, uint32_t claim)
     }
 }
 
+// What is as it was stays: assignments that are set one after the other are much alike. Now and
+// then all is added up again, for what sums lose.
 void tni_changes_set(tni_changes *c, const uint32_t *chosen)
 {
-    tni_changes_clear(c);
+    enum { MOST_SETS = 256 };
+    if (c->set_count++ % MOST_SETS == 0)
+        tni_changes_clear(c);
     for (uint32_t n = 0; n < c->problem->node_count; n++)
-        if (c->problem->claims[chosen[n]].nodes[0] == n)
+        if (c->chosen[n] != TNP_NONE && c->chosen[n] != chosen[n])
+            tni_changes_remove(c, c->chosen[n]);
+    for (uint32_t n = 0; n < c->problem->node_count; n++)
+        if (c->chosen[n] == TNP_NONE)   // then so are the others of its claim
             tni_changes_add(c, chosen[n]);
 }
 

@@ -23,6 +23,8 @@ static bool cross(tni_limited *l, const uint32_t *from, const uint32_t *to, cros
     tni_changes_set(changes, to);
     for (uint32_t n = 0; n < problem->node_count && n < stop; n++) {
         const tni_problem_claim *claim = &problem->claims[from[n]];
+        if (changes->chosen[n] == from[n])
+            continue;
         if (changes->chosen[n] != TNP_NONE)
             tni_changes_remove(changes, changes->chosen[n]);
         if (claim->nodes[claim->node_count - 1] == n)
@@ -30,7 +32,7 @@ static bool cross(tni_limited *l, const uint32_t *from, const uint32_t *to, cros
         if (changes->bare_count || changes->torn_count)
             continue;
         uint64_t above = tni_changes_above(changes);
-        if (above > best->above || (above == best->above && changes->ns >= best->ns))
+        if (above > best->above || (above == best->above && changes->ns >= best->ns * (1 - 1e-9)))
             continue;
         *best = (crossing){ above, changes->ns, n + 1 };
         is_better = true;

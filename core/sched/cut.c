@@ -11,6 +11,9 @@
 //   each reader that stays at q ──∞──► helper ──copy──► maker       the maker goes away from q
 //
 // The largest flow is found by blocking flows (Dinic, 1970).
+//
+// What the moves look at together is bounded by the number of nodes, whatever the number of places,
+// and by what is left to gain: near the bound they get a part of it. Then the best so far stays.
 #include <math.h>
 #include <string.h>
 
@@ -21,11 +24,17 @@
 
 enum {
     MOST_SWEEPS = 3,
-    MOST_SCANS = 400,   // of all arcs, by one flow; beyond it is given up
+    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up
+    WORK_A_NODE = 1 << 15,   // arcs made and looked at, by all moves of more than two places,
+    FAR_WORK = 1 << 27,      // and at least so many, where the best is `far` above the bound
+    LEAST_WORK = 1 << 25,    // wherever it is
+    MOST_SHARE = 4,          // one flow gets no more than this part of what is left
     SOURCE = 0,
     SINK = 1,
     FIRST = 2,   // node n is vertex FIRST + n, group g comes after the nodes; then helpers
 };
+
+static const double far = 0.04;
 
 typedef struct arc {
     uint32_t to, next;   // arc i and arc i ^ 1 are each other's way back
@@ -47,6 +56,7 @@ typedef struct cutting {
     uint32_t target;       // the place to go to
     bool is_whole;         // with the copies that no choice changes: the flow is a bound
     double flow;
+    uint64_t work_left;   // arcs
 } cutting;
 
 static bool add_vertex(cutting *c, uint32_t *out)
@@ -248,17 +258,25 @@ static uint64_t block(cutting *c, double least)
     }
 }
 
+static void take_work(cutting *c, uint64_t arcs)
+{
+    c->work_left -= arcs < c->work_left ? arcs : c->work_left;
+}
+
 // The best of all choices into chosen. false: it took too long.
 static bool cut(cutting *c, uint32_t *chosen)
 {
-    uint64_t scans = 0;
-    double least = 1e-6;   // ns: below it room is none
+    uint64_t scans = c->arc_count;   // they were made
+    double least = 1e-6;             // ns: below it room is none
+    bool is_largest = false, is_over = false;
     c->flow = 0;
-    while (find_levels(c, least)) {
+    while (!is_over && !(is_largest = !find_levels(c, least))) {
         scans += block(c, least) + c->arc_count;
-        if (scans > (uint64_t)MOST_SCANS * c->arc_count)
-            return false;
+        is_over = scans > (uint64_t)MOST_SCANS * c->arc_count || scans > c->work_left / MOST_SHARE;
     }
+    take_work(c, scans);
+    if (!is_largest)
+        return false;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
         bool stays = c->level[FIRST + n] != TNP_NONE;
         chosen[n] = stays ? c->stay[n] : c->go[n];
@@ -297,6 +315,7 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     uint32_t first = (uint32_t)__builtin_ctzll(places);
     c->target = (uint32_t)__builtin_ctzll(places & (places - 1));
     c->is_whole = true;
+    c->work_left = UINT64_MAX;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
         c->stay[n] = cheapest_on(c, n, first);
         c->go[n] = cheapest_on(c, n, c->target);
@@ -310,13 +329,22 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     return true;
 }
 
+static uint64_t work_of(const tni_solving *s)
+{
+    double most = fmax(FAR_WORK, (double)WORK_A_NODE * s->problem->node_count);
+    double gap = s->best_ns > 0 ? (s->best_ns - s->bound_ns) / s->best_ns : 0;
+    double work = fmin(1, gap / far) * most;
+    return work < LEAST_WORK ? LEAST_WORK : (uint64_t)work;
+}
+
 static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
 {
     const size_t bytes = c->problem->node_count * sizeof *chosen;
     bool has_changed = c->s->method != NULL;
+    c->work_left = work_of(c->s);
     for (int sweep = 0; sweep < MOST_SWEEPS && has_changed; sweep++) {
         has_changed = false;
-        for (uint64_t left = places; left; left &= left - 1) {
+        for (uint64_t left = places; left && c->work_left; left &= left - 1) {
             c->target = (uint32_t)__builtin_ctzll(left);
             for (uint32_t n = 0; n < c->problem->node_count; n++) {
                 c->stay[n] = c->s->best[n];

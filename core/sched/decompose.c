@@ -176,7 +176,7 @@ static tn_status make_until_settled(judging *j, tn_error *err)
         status = make_graph(j, &scratch, err);
         tni_takers takers;
         if (status == TN_OK && !tni_find_takers(j->schedule->own_graph, &j->schedule->own_answers,
-                                                tni_places_of(j->request), &scratch, &takers))
+                                                j->request, &scratch, &takers))
             status = tni_fail_memory(err, "decompositions",
                                      j->schedule->own_graph->node_count * sizeof *takers.any);
         if (status == TN_OK)
@@ -206,8 +206,8 @@ static tn_status begin(judging *j, const tni_schedule_request *request, tni_sche
     for (uint32_t n = 0; n < nodes && j->preferred; n++)
         j->preferred[n] = tni_preferred_for(request, preferred, n);
     bool has_memory = j->into && j->preferred && j->may && j->open && j->is_hopeless &&
-                      tni_find_takers(request->graph, &schedule->given_answers,
-                                      tni_places_of(request), arena, &j->takers) &&
+                      tni_find_takers(request->graph, &schedule->given_answers, request, arena,
+                                      &j->takers) &&
                       find_where_nodes_may_run(j);
     return has_memory ? TN_OK : tni_fail_memory(err, "decompositions", nodes * sizeof *j->may);
 }
@@ -221,8 +221,13 @@ tn_status tni_choose_decompositions(const tni_schedule_request *request, tni_are
     tni_arena scratch;
     tni_arena_init(&scratch, &arena->allocator);
     tn_status status = begin(&j, request, schedule, &scratch, err);
-    if (status == TN_OK && find_candidates(&j))
+    if (status == TN_OK && request->like) {
+        memcpy(j.into, request->like->decomposed, request->graph->node_count * sizeof *j.into);
+        if (is_any_left(&j))
+            status = make_graph(&j, &scratch, err);
+    } else if (status == TN_OK && find_candidates(&j)) {
         status = make_until_settled(&j, err);
+    }
     tni_arena_finish(&scratch);
     return status;
 }
@@ -255,7 +260,7 @@ tn_status tni_drop_useless_decompositions(const tni_schedule_request *request,
     judging j;
     tni_arena scratch;
     *out_has_changed = false;
-    if (!schedule->own_graph)
+    if (!schedule->own_graph || request->like)
         return TN_OK;
     tni_arena_init(&scratch, &schedule->own_graph->arena.allocator);
     tn_status status = begin(&j, request, schedule, &scratch, err);

@@ -37,7 +37,7 @@ static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *
 {
     const tn_graph *given = made->given, *graph = made->own_graph;
     tni_takers takers;
-    if (!tni_find_takers(graph, &made->own_answers, tni_places_of(w->request), w->scratch, &takers))
+    if (!tni_find_takers(graph, &made->own_answers, w->request, w->scratch, &takers))
         return tni_fail_memory(err, "a schedule", graph->node_count * sizeof *takers.any);
     for (uint32_t n = 0; n < given->node_count; n++)
         w->instead[n] = made->decomposed[n] ? UINT64_MAX : 0;
@@ -85,7 +85,7 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
     uint64_t *roomy = tni_arena_take_array(scratch, graph->storage_count, sizeof *roomy);
     if (!holds || !wished || !roomy || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
-        !tni_find_takers(graph, request->answers, tni_places_of(request), scratch, &w.takers))
+        !tni_find_takers(graph, request->answers, request, scratch, &w.takers))
         return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *holds);
     bool is_any_open = false;
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -98,6 +98,7 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     tni_kept_begin(graph, &w.kept, NULL, 0, roomy);
     const tni_ruling sizes = { .graph = graph,
                                .device_count = request->device_count,
+                               .takers = &w.takers,
                                .keeping = &request->keeping };
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t places = tni_takers_of(&w.takers, n);

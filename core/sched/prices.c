@@ -18,6 +18,7 @@ enum {
     LEAST_ROUNDS = 8,
     RAY_ROUNDS = 16,
     MOST_IDLE = 4,   // rounds without a higher bound: back to the best prices, with smaller steps
+    MOST_RETURNS = 4,   // so often one after the other: it stays where it is
 };
 
 static const double part_step = 0.25;
@@ -147,6 +148,7 @@ static double best_ns(const tni_limited *l)
 bool tni_limited_solve_by_prices(tni_limited *l)
 {
     uint32_t nodes = l->problem->node_count, rounds = ROUND_NODES / (nodes ? nodes : 1), idle = 0;
+    uint32_t returns = 0;
     uint32_t *chosen = tni_arena_take_array(l->arena, nodes, sizeof *chosen);
     double pace = 1;
     ray r = { 0 };
@@ -154,7 +156,8 @@ bool tni_limited_solve_by_prices(tni_limited *l)
     rounds = rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     if (!chosen)
         return false;
-    for (uint32_t round = 0; round < rounds && !tni_solving_is_done(l->s); round++) {
+    for (uint32_t round = 0; round < rounds && returns < MOST_RETURNS && !tni_solving_is_done(l->s);
+         round++) {
         double bound_ns;
         if (!tni_limited_solve_at_prices(l, chosen, &is_found, &bound_ns))
             return false;
@@ -174,11 +177,13 @@ bool tni_limited_solve_by_prices(tni_limited *l)
             continue;
         }
         idle = is_higher ? 0 : idle + 1;
+        returns = is_higher ? 0 : returns;
         pace *= is_higher ? 1 : 0.95;
         if (idle == MOST_IDLE) {
             go_back(l);
             pace *= 0.5;
             idle = 0;
+            returns++;
         } else {
             move_prices(l, pace * (best_ns(l) - bound_ns));
         }

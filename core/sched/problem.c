@@ -9,6 +9,8 @@ static bool is_allowed(const tni_problem *problem, const tni_problem_claim *clai
                        const uint64_t *group_places)
 {
     uint64_t here = UINT64_C(1) << claim->place;
+    if (claim->is_out)
+        return false;
     for (uint32_t i = 0; i < claim->node_count; i++) {
         uint32_t n = claim->nodes[i], group = problem->groups ? problem->groups[n] : TNP_NONE;
         if (!(problem->places[n] & here) || (group != TNP_NONE && !(group_places[group] & here)))
@@ -27,7 +29,7 @@ static bool find_useless(tni_problem_index *index, tni_arena *arena)
         return false;
     memset(groups, 0xff, problem->group_count * sizeof *groups);
     for (uint32_t c = 0; c < problem->claim_count; c++)
-        for (uint32_t i = 0; i < problem->claims[c].node_count; i++)
+        for (uint32_t i = 0; i < problem->claims[c].node_count && !problem->claims[c].is_out; i++)
             takers[problem->claims[c].nodes[i]] |= UINT64_C(1) << problem->claims[c].place;
     for (uint32_t n = 0; n < problem->node_count; n++)
         if (problem->groups && problem->groups[n] != TNP_NONE)

@@ -17,6 +17,7 @@ typedef struct tni_problem_claim {
     uint32_t node_count;
     const uint32_t *nodes;   // ascending
     double cost_ns;
+    bool is_out;                       // it is not to be chosen
     uint64_t bytes;                    // that it keeps alone on its place
     uint32_t first_item, item_count;   // claim_items[first_item] …: what it keeps with others
 } tni_problem_claim;

@@ -19,6 +19,8 @@ static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_w
     for (uint32_t c = 0; c < r->answers->claim_count && willing; c++) {
         const tni_claim *claim = &r->answers->claims[c];
         uint64_t here = UINT64_C(1) << claim->place & r->places;
+        if (tni_claim_is_cramped(r->keeping, claim))
+            continue;
         for (uint32_t i = 0; i < claim->node_count; i++) {
             tni_rule rule = tni_rule_of(r, claim->nodes[i]);
             here &= rule.demand & rule.wish;
@@ -46,7 +48,7 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
 
 uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
 {
-    uint64_t places = 0, most = 0;
+    uint64_t places = r->takers->cramped[node], most = 0;
     if (!r->keeping->largest)
         return 0;
     uint32_t values[TNI_MAX_READS + 1];

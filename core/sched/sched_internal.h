@@ -54,13 +54,17 @@ void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, uint32_t node,
 
 // Which places have a claim on a node, by node.
 typedef struct tni_takers {
-    uint64_t *any;     // also together with others
-    uint64_t *alone;   // on it alone
+    uint64_t *any;       // also together with others
+    uint64_t *alone;     // on it alone
+    uint64_t *cramped;   // of these: where every claim that counts (tni_takers_of) is cramped
 } tni_takers;
 
-// Of these places. false: out of memory.
-bool tni_find_takers(const tn_graph *graph, const tni_answers *answers, uint64_t places,
-                     tni_arena *arena, tni_takers *out);
+// A claim cannot run where its scratch, or a pack of its own, is larger than any buffer.
+bool tni_claim_is_cramped(const tni_keeping *keeping, const tni_claim *claim);
+
+// Of the places that the request leaves. false: out of memory.
+bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
+                     const tni_schedule_request *request, tni_arena *arena, tni_takers *out);
 
 // Fusions count only where no device takes the node alone: whether one can be chosen depends on its
 // other nodes.
@@ -85,7 +89,8 @@ typedef struct tni_ruling {
 tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
 // A storage that the node touches and that is larger than any buffer of the place; TNP_NONE = none.
 uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t place);
-// The places with no buffer for something that the node touches.
+// The places with no buffer for something that the node touches, or for the scratch of any claim on
+// it.
 uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
 // holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: no
 // memory.

@@ -54,6 +54,7 @@ typedef struct tni_changes {
     uint32_t bare_count;             // nodes without a claim
     uint32_t torn_count;             // places of groups beyond the first
     double ns;
+    uint32_t set_count;   // calls of tni_changes_set
 } tni_changes;
 
 // All nodes bare. false: out of memory.

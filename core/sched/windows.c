@@ -65,6 +65,8 @@ static void take(moving *m, const uint32_t *base, const window *w, window *best)
     m->change_count += problem->node_count + w->end - w->begin;
     for (uint32_t n = w->begin; n < w->end; n++) {
         const tni_problem_claim *claim = &problem->claims[w->from[n]];
+        if (changes->chosen[n] == w->from[n])
+            continue;
         if (changes->chosen[n] != TNP_NONE)
             tni_changes_remove(changes, changes->chosen[n]);
         if (claim->nodes[claim->node_count - 1] == n && are_bare(changes, claim))

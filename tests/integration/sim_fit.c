@@ -216,6 +216,38 @@ static void a_graph_that_is_added_follows_the_placement(void **state)
 // --------------------------------------------------------------------------------------------- fit
 
 // A device whose memory holds a part of the weights gets a part of the work, whatever its size.
+// What is cheapest on a device that has too little reserved runs where there is enough.
+static void a_graph_that_is_added_goes_where_there_is_room(void **state)
+{
+    (void)state;
+    static float want[WIDTH * MOST_TOKENS], got[WIDTH * MOST_TOKENS];
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"latency_us\":0.001}]", NULL);
+    const tn_pin pins[] = { { "large", rig_device(runtime, "cpu0") },
+                            { "small", rig_device(runtime, "a") } };
+    const tn_placement asked = { .size = sizeof asked, .pins = pins, .pin_count = 2 };
+    tn_graph *first = rig_graph(), *added = rig_graph();
+    tn_value large = rig_op(first, TNP_OP_TANH, rig_input(first, "x", 2, WIDTH, MOST_TOKENS, 0));
+    tn_graph_output(first, "large", large);
+    tn_graph_output(first, "small", rig_op(first, TNP_OP_NEG, rig_input(first, "y", 1, 4, 0, 0)));
+    assert_int_equal(tn_graph_finish(first, NULL), TN_OK);
+    rig_finish(added, rig_op(added, TNP_OP_TANH, rig_input(added, "x", 2, WIDTH, MOST_TOKENS, 0)));
+    tn_session *alone = need(runtime, &added, 1, a_and_cpu, NULL);
+    assert_true(memory_of(alone, 0).peak_bytes > 0 && memory_of(alone, 1).peak_bytes == 0);
+    run(alone, 0, added, MOST_TOKENS, want);
+    tn_session *session = need(runtime, &first, 1, a_and_cpu, &asked);
+    uint32_t number;
+    tn_error err = { 0 };
+    if (tn_session_add(session, added, &number, &err) != TN_OK)
+        fail_msg("%s", err.text);
+    run(session, number, added, MOST_TOKENS, got);
+    assert_memory_equal(want, got, sizeof want);
+    tn_session_destroy(alone);
+    tn_session_destroy(session);
+    tn_graph_destroy(first);
+    tn_graph_destroy(added);
+    tn_runtime_destroy(runtime);
+}
+
 static void what_does_not_fit_goes_elsewhere(void **state)
 {
     (void)state;
@@ -384,8 +416,40 @@ static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state
                                 &err);
         assert_int_equal(status, cases[i].is_on_a ? TN_OK : TN_E_DEVICE_MEMORY);
         if (status != TN_OK &&
-            (!strstr(err.text, "'w.0' has 16384 bytes") || !strstr(err.text, "takes 16320")))
+            !strstr(err.text, "a: weight 'w.0' needs 16384 bytes in one buffer, the largest "
+                              "possible has 16320"))
             fail_msg("%s", err.text);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+    tn_graph_destroy(graph);
+}
+
+// A unit of both products of a gate has scratch for them.
+static void a_claim_with_more_scratch_than_a_buffer_is_not_chosen(void **state)
+{
+    (void)state;
+    const int64_t tokens = MOST_TOKENS;
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 2, WIDTH, tokens, 0), products[2];
+    for (int i = 0; i < 2; i++)
+        products[i] = tn_graph_matmul(graph, x,
+                                      tn_graph_weight(graph, i ? "up" : "gate", TN_DTYPE_F32, 2,
+                                                      (int64_t[]){ WIDTH, WIDTH }, weights[i],
+                                                      WEIGHT_BYTES));
+    rig_finish(graph, tn_graph_swiglu(graph, products[0], products[1]));
+    for (int is_small = 0; is_small < 2; is_small++) {
+        char devices[100];
+        snprintf(devices, sizeof devices, "[{\"name\":\"a\",\"fuse\":true,\"max_alloc_bytes\":%d}]",
+                 is_small ? WEIGHT_BYTES : 16 * WEIGHT_BYTES);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
+        assert_int_equal(weights_on(session, 0), 2);
+        tn_graph_schedule schedule = { .size = sizeof schedule };
+        assert_int_equal(tn_session_graph_schedule(session, 0, &schedule, NULL), TN_OK);
+        assert_int_equal(schedule.step_count, is_small ? 3 : 1);
+        compare(runtime, session, &graph, &tokens, 1);
         tn_session_destroy(session);
         tn_runtime_destroy(runtime);
         assert_string_equal(rig_log(), "");
@@ -659,18 +723,50 @@ static void any_little_memory_is_no_reason_to_refuse(void **state)
     tn_graph_destroy(graph);
 }
 
+// Also beside an order that keeps the device in use, and where its buffers are too small.
 static void a_state_that_nothing_touches_is_where_there_is_room(void **state)
 {
     (void)state;
+    static const char *const limits[] = { "\"memory_bytes\":4000",
+                                          "\"kind\":\"cpu\",\"memory_bytes\":4000",
+                                          "\"kind\":\"cpu\",\"max_alloc_bytes\":4000" };
     tn_graph *graph = rig_graph();
     tn_graph_state(graph, "unused", TN_DTYPE_F32, 1, (int64_t[]){ 10000 });
     rig_finish(graph, rig_op(graph, TNP_OP_TANH, rig_input(graph, "x", 2, WIDTH, 1, 1)));
-    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"memory_bytes\":4000}]", NULL);
-    tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
-    assert_int_equal(memory_of(session, 1).state_bytes, 40000);
-    tn_session_destroy(session);
-    tn_runtime_destroy(runtime);
+    for (size_t i = 0; i < 2 * sizeof limits / sizeof limits[0]; i++) {
+        char devices[100];
+        snprintf(devices, sizeof devices, "[{\"name\":\"a\",%s}]", limits[i / 2]);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        const tn_pin pin = { "out", rig_device(runtime, "a") };
+        const tn_placement asked = { .size = sizeof asked, .pins = &pin, .pin_count = 1 };
+        tn_session *session = need(runtime, &graph, 1, a_and_cpu, i % 2 ? &asked : NULL);
+        assert_int_equal(memory_of(session, 1).state_bytes, 40000);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
     tn_graph_destroy(graph);
+}
+
+// What tn_session_fits says is what tn_session_create finds: a device whose buffers cannot be as
+// large as its alignment holds nothing.
+static void a_device_that_can_make_no_buffer_gets_nothing(void **state)
+{
+    (void)state;
+    tn_graph *graph = make_layers(1, true);
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"alignment\":32768,\"max_alloc_bytes\":16384}]", NULL);
+    tn_session *session = need(runtime, &graph, 1, a_and_cpu, NULL);
+    assert_int_equal(weights_on(session, 0), 0);
+    tn_session_destroy(session);
+    assert_string_equal(rig_log(), "");
+    tn_device *a = rig_device(runtime, "a");
+    tn_session_options options = { .size = sizeof options, .device_count = 1, .devices = &a };
+    tn_error err = { 0 };
+    assert_int_equal(tn_session_fits(runtime, (const tn_graph *const *)&graph, 1, &options, &err),
+                     TN_E_DEVICE_MEMORY);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
 }
 
 static double cost_of(tn_runtime *runtime, tn_graph *graph, const tn_placement *placement)
@@ -878,12 +974,14 @@ int main(void)
         cmocka_unit_test(layers_states_and_pins_go_where_they_are_told),
         cmocka_unit_test(a_pin_that_no_graph_has_is_told),
         cmocka_unit_test(a_graph_that_is_added_follows_the_placement),
+        cmocka_unit_test(a_graph_that_is_added_goes_where_there_is_room),
         cmocka_unit_test(what_does_not_fit_goes_elsewhere),
         cmocka_unit_test(graphs_agree_where_a_weight_is),
         cmocka_unit_test(other_sessions_are_seen),
         cmocka_unit_test(two_devices_without_a_cpu_share_or_are_told),
         cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
         cmocka_unit_test(what_is_larger_than_a_buffer_goes_elsewhere_or_is_named),
+        cmocka_unit_test(a_claim_with_more_scratch_than_a_buffer_is_not_chosen),
         cmocka_unit_test(an_order_that_does_not_fit_is_named),
         cmocka_unit_test(the_only_devices_that_were_named_are_told),
         cmocka_unit_test(contradicting_orders_are_refused_with_both_names),
@@ -895,6 +993,7 @@ int main(void)
         cmocka_unit_test(layers_of_one_state_stay_together),
         cmocka_unit_test(any_little_memory_is_no_reason_to_refuse),
         cmocka_unit_test(a_state_that_nothing_touches_is_where_there_is_room),
+        cmocka_unit_test(a_device_that_can_make_no_buffer_gets_nothing),
         cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -3,11 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "counting_alloc.h"
 #include "exec/session.h"
 #include "failing_alloc.h"
 #include "session_rig.h"
@@ -252,6 +254,44 @@ static tn_status check_with(const tn_allocator *allocator, void *context)
     return status;
 }
 
+// Bytes that the check of a chain takes where so many devices are left idle.
+static int64_t bytes_of_check(int idle)
+{
+    enum { NODES = 500 };
+    counting_alloc counts;
+    counting_alloc_init(&counts);
+    char devices[1000] = "[";
+    for (int i = 0; i < idle; i++)
+        snprintf(devices + strlen(devices), sizeof devices - strlen(devices),
+                 "%s{\"latency_us\":1e6}", i ? "," : "");
+    strcat(devices, "]");
+    tn_runtime *runtime = rig_simulated(devices, NULL);
+    tn_graph *graph = rig_graph();
+    tn_value x = rig_input(graph, "x", 1, 4, 0, 0);
+    for (int i = 0; i < NODES; i++)
+        x = rig_op(graph, TNP_OP_NEG, x);
+    rig_finish(graph, x);
+    tn_session_options options = { .size = sizeof options, .allocator = &counts.allocator };
+    tn_session *session = NULL;
+    assert_int_equal(
+        tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options, &session, NULL),
+        TN_OK);
+    counts.most = counts.bytes;
+    int64_t before = counts.bytes;
+    need_right(session);
+    int64_t taken = counts.most - before;
+    tn_session_destroy(session);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+    return taken;
+}
+
+static void devices_without_work_take_no_memory(void **state)
+{
+    (void)state;
+    assert_in_range(bytes_of_check(20), 1, 2 * bytes_of_check(1));
+}
+
 static void memory_that_is_not_there_is_a_status(void **state)
 {
     (void)state;
@@ -274,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_value_stays_until_it_is_copied),
         cmocka_unit_test(a_length_stays_as_long_as_what_it_is_of),
         cmocka_unit_test(scratch_is_its_unit_s_alone),
+        cmocka_unit_test(devices_without_work_take_no_memory),
         cmocka_unit_test(memory_that_is_not_there_is_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,10 @@ static void answers_about_a_memory_are_checked(void **state)
     memory_answer.import_alignment_bytes = 48;
     assert_int_equal(tni_device_memory(&c.device, 0, &info, &err), TN_E_INTERNAL);
     assert_int_equal(info.total_bytes, 0);
+
+    c.device.info.memory_count = 0;   // not a fault of whoever asks
+    assert_int_equal(tni_device_memory(&c.device, 0, &info, &err), TN_E_INTERNAL);
+    assert_non_null(strstr(err.text, "npu0: memory_info"));
 }
 
 static void a_description_fills_only_the_room_given(void **state)

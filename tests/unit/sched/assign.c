@@ -282,6 +282,34 @@ static void make_weighted_chain(void)
     r.fakes[1].cost_ns = 1e6;
 }
 
+// A schedule that is to be like another has its units, though others cost less, where they are
+// offered.
+static void what_is_to_be_like_another_is_where_that_is(void **state)
+{
+    (void)state;
+    make_weighted_chain();
+    tni_schedule_request request = { .graph = r.graph,
+                                     .devices = r.list,
+                                     .device_count = r.device_count };
+    const uint64_t limits[RIG_DEVICES] = { WEIGHT_BYTES, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+    assert_int_equal(schedule_within(limits, NULL, 0), TN_OK);
+    tni_schedule like = r.schedule;
+    uint32_t on_first = nodes_on(0);
+    for (int is_offered = 0; is_offered < 2; is_offered++) {
+        r.schedule = (tni_schedule){ 0 };
+        request.like = is_offered ? &like : NULL;
+        assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
+        assert_int_equal(nodes_on(0), is_offered ? on_first : 4);
+        rig_check(&r);
+        tni_schedule_finish(&r.schedule);
+    }
+    assert_int_equal(on_first, 2);
+    r.fakes[1].refused_ops[0] = TNP_OP_MUL;
+    assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
+    assert_int_equal(nodes_on(0), 4);
+    tni_schedule_finish(&like);
+}
+
 static void weights_go_where_they_fit(void **state)
 {
     (void)state;
@@ -382,6 +410,7 @@ int main(void)
         CASE(what_is_written_through_stays_too),
         CASE(a_node_that_no_device_takes_is_named_with_each_reason),
         CASE(a_state_that_would_have_to_move_is_told_as_the_reason),
+        CASE(what_is_to_be_like_another_is_where_that_is),
         CASE(weights_go_where_they_fit),
         CASE(what_fits_nowhere_is_told_with_the_device_and_the_bytes),
         CASE(states_that_are_kept_together_count_on_their_place),

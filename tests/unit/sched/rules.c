@@ -24,9 +24,10 @@ static int end(void **state)
     return 0;
 }
 
-// Where the nodes of a chain of products may be, by rules; all are taken on both places.
-static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *places,
-                  const tni_bars *bars)
+// Where the nodes of a chain of products may be, by rules; all are taken on both places, on the
+// second one with so much scratch.
+static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t scratch_bytes,
+                  uint64_t *places, const tni_bars *bars)
 {
     uint32_t nodes[8];
     tni_claim claims[16];
@@ -34,14 +35,18 @@ static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t *p
     for (uint32_t n = 0; n < count; n++) {
         nodes[n] = n;
         for (uint32_t p = 0; p < 2; p++)
-            claims[claim_count++] = (tni_claim){ .place = p, .node_count = 1, .nodes = &nodes[n] };
+            claims[claim_count++] = (tni_claim){ .place = p,
+                                                 .node_count = 1,
+                                                 .nodes = &nodes[n],
+                                                 .scratch_bytes = p ? scratch_bytes : 0 };
     }
     const tni_answers answers = { .claim_count = claim_count, .claims = claims };
+    const tni_schedule_request request = { .places = 3, .keeping = *keeping };
     tni_kept kept;
     tni_takers takers;
     uint64_t holds[16];
     assert_true(tni_find_kept(r.graph, &r.arena, &kept));
-    assert_true(tni_find_takers(r.graph, &answers, 3, &r.arena, &takers));
+    assert_true(tni_find_takers(r.graph, &answers, &request, &r.arena, &takers));
     tni_kept_begin(r.graph, &kept, NULL, 0, holds);
     const tni_ruling ruling = { .graph = r.graph,
                                 .device_count = 2,
@@ -66,6 +71,7 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
         uint64_t places;
         tni_why why;
         uint64_t barred, roomless;
+        uint64_t scratch_bytes;   // of claims on the second place
     } cases[] = {
         { "nothing is asked",
           { UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL },
@@ -73,15 +79,24 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
           3,
           TNI_WHY_COST,
           0,
+          0,
           0 },
-        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST, NULL }, false, 2, TNI_WHY_PINNED, 1, 0 },
-        { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER, NULL }, false, 1, TNI_WHY_LAYER, 2, 0 },
-        { "a demand before a wish", { 2, 1, TNI_WHY_LAYER, NULL }, false, 2, TNI_WHY_PINNED, 1, 0 },
+        { "a demand", { 2, UINT64_MAX, TNI_WHY_COST, NULL }, false, 2, TNI_WHY_PINNED, 1, 0, 0 },
+        { "a wish", { UINT64_MAX, 1, TNI_WHY_LAYER, NULL }, false, 1, TNI_WHY_LAYER, 2, 0, 0 },
+        { "a demand before a wish",
+          { 2, 1, TNI_WHY_LAYER, NULL },
+          false,
+          2,
+          TNI_WHY_PINNED,
+          1,
+          0,
+          0 },
         { "a wish that no place meets",
           { UINT64_MAX, 4, TNI_WHY_LAYER, NULL },
           false,
           3,
           TNI_WHY_COST,
+          0,
           0,
           0 },
         { "a small buffer",
@@ -90,21 +105,40 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
           1,
           TNI_WHY_MEMORY,
           0,
-          2 },
+          2,
+          0 },
         { "a wish for a small buffer",
           { UINT64_MAX, 2, TNI_WHY_LAYER, NULL },
           true,
           1,
           TNI_WHY_MEMORY,
           0,
-          2 },
+          2,
+          0 },
         { "a demand for a small buffer",
           { 2, UINT64_MAX, TNI_WHY_COST, NULL },
           true,
           0,
           TNI_WHY_PINNED,
           1,
-          2 },
+          2,
+          0 },
+        { "scratch that a buffer holds",
+          { UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL },
+          false,
+          3,
+          TNI_WHY_COST,
+          0,
+          0,
+          1000 },
+        { "scratch that no buffer holds",
+          { UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL },
+          false,
+          1,
+          TNI_WHY_MEMORY,
+          0,
+          2,
+          1001 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tni_rule rules[8];
@@ -115,7 +149,7 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
         const tni_keeping keeping = { .largest = cases[i].is_small ? small : roomy };
         for (int n = 0; n < 8; n++)
             rules[n] = cases[i].rule;
-        ruled(rules, &keeping, places, &bars);
+        ruled(rules, &keeping, cases[i].scratch_bytes, places, &bars);
         uint32_t node = rig_node(&r, p.y[1]);
         if (places[node] != cases[i].places || why[node] != cases[i].why ||
             barred[node] != cases[i].barred || roomless[node] != cases[i].roomless)
