@@ -62,6 +62,19 @@ static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
     return has_memory;
 }
 
+bool tni_fit_demands_too_much(tn_session *session)
+{
+    if (tni_fit_start_again(session, NULL) != TN_OK)
+        return false;
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        demanded d;
+        if (tni_placement_demands(&session->placement, session->devices[p]) &&
+            find_demanded(session, p, &d) && d.bytes > session->fit.free_bytes[p])
+            return true;
+    }
+    return false;
+}
+
 uint32_t tni_fit_name_demands(const tni_placement *p, const tn_device *device, char *out,
                               size_t bytes)
 {

@@ -38,26 +38,45 @@ void tni_fit_mark_moved(tn_session *session)
 }
 
 // What was chosen where nobody said, and what it was chosen over.
-static void say_ways(const tni_fit *fit, const tn_sink *sink)
+static void name_strategy(const tn_session *session, const tni_fit_try *t, char *out, size_t bytes)
 {
-    static const char *const names[TNI_FIT_STRATEGIES] = {
+    static const char *const names[] = {
         [TNI_FIT_NODES] = "each node where it costs least",
         [TNI_FIT_OFFLOADED] = "whole layers off the CPU",
         [TNI_FIT_CUT] = "layers cut by free memory",
+        [TNI_FIT_FILLED] = "layers cut with as many as fit on ",
+        [TNI_FIT_ONE] = "all layers on ",
     };
-    if (!fit->has_tried)
-        return;
-    tni_say(sink, "placement: chosen by cost: %s", names[fit->strategy]);
-    for (tni_fit_strategy strategy = TNI_FIT_NODES; strategy < TNI_FIT_STRATEGIES; strategy++) {
-        const tni_fit_try *other = &fit->tries[strategy];
-        if (strategy == fit->strategy || other->status == TN_E_UNSUPPORTED)
+    char held[120] = "";
+    if (t->held != TNP_NONE)
+        tni_format_text(held, sizeof held, " with '%.60s' on %s", session->fit.held->name,
+                        session->devices[t->held]->name);
+    tni_format_text(out, bytes, "%s%s%s%s%s", names[t->strategy],
+                    t->one == TNP_NONE ? "" : session->devices[t->one]->name, held,
+                    t->without == TNP_NONE ? "" : " without ",
+                    t->without == TNP_NONE ? "" : session->devices[t->without]->name);
+}
+
+static void say_ways(const tn_session *session, const tn_sink *sink)
+{
+    const tni_fit *fit = &session->fit;
+    char name[200];
+    for (uint32_t i = 0; i < fit->try_count; i++) {
+        const tni_fit_try *t = &fit->tries[(fit->chosen + i) % fit->try_count];
+        const tni_fit_try *best = &fit->tries[fit->chosen];
+        name_strategy(session, t, name, sizeof name);
+        if (i == 0)
+            tni_say(sink, "placement: chosen by cost: %s", name);
+        else if (!t->is_tried)
             continue;
-        if (other->status == TN_OK)
-            tni_say(sink, "; %s: %.3f times as long", names[strategy], other->times);
+        else if (t->status == TN_OK || t->is_dearer)
+            tni_say(sink, "; %s: %s%.3f times as long", name, t->is_dearer ? "at least " : "",
+                    best->cost_ns > 0 ? t->cost_ns / best->cost_ns : 1);
         else
-            tni_say(sink, "; %s: does not fit", names[strategy]);
+            tni_say(sink, "; %s: does not fit", name);
     }
-    tni_say(sink, "\n");
+    if (fit->try_count)
+        tni_say(sink, "\n");
 }
 
 // "a would need 300 bytes, 100 are free; b …": the devices of the split that are short of what they
@@ -135,9 +154,9 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
         tni_say(sink, "placement: %" PRIu32 " of %" PRIu32 " layers are divided over devices\n",
                 divided, layers->count);
     say_elsewhere(session, explain, sink);
-    if (fit->is_short || fit->has_tried)
+    if (fit->is_short || fit->try_count)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
-    say_ways(fit, sink);
+    say_ways(session, sink);
     for (uint32_t p = 0; p < session->lane_count; p++) {
         if (fit->needed[p] == 0)
             continue;

@@ -203,7 +203,9 @@ typedef struct tni_schedule_request {
                                    // NULL = as many as they want
     const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
     tni_keeping keeping;
-    tni_answers *answers;   // of tni_ask to the graph, taken over; NULL = it is asked now
+    const double *own_times;   // by device: claims on a graph in which composites are decomposed
+                               // cost so many times what they say; NULL = once
+    tni_answers *answers;      // of tni_ask to the graph, taken over; NULL = it is asked now
 } tni_schedule_request;
 
 // By the answers that request has, and storage_places as they are: takes away the places where what

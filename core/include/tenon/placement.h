@@ -9,8 +9,10 @@
 //
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
 // the memory that is free on each device and the host. While memory is short that is the cheapest
-// of three: each node by the solver; whole layers off the CPU; these in neighbours, cut by free
-// memory. tn_session_explain tells which. With one: what it says, as far as it fits. What a device
+// of several, by what all likely runs cost (graph_runs in tenon/session.h): each node by the solver;
+// whole layers off the CPU; these in neighbours, cut by free memory or with one device full; all on
+// one device; these with the largest weight on one device, or without a device. tn_session_explain
+// tells which. With one: what it says, as far as it fits. What a device
 // of modes layer, row or tensor has no room for goes to those others that have a share and room;
 // where they have none, fewer layers are off the CPUs, the last ones. A warning tells how many, and
 // what each device would need and has.

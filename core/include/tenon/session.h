@@ -49,6 +49,10 @@ typedef struct tn_session_options {
                               // sum over all runs since the states were set, with TN_JOURNAL_….
                               // 0 = 1 MiB. Memory that is not used is not touched. When it is full
                               // the states are copied to the host, and it begins anew
+    const double
+        *graph_runs;   // by graph: how often it is likely to run, beside the others, finite
+                       // and not negative: decides where weights and states are that they
+                       // share. NULL = each as often
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
