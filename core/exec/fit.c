@@ -153,6 +153,8 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
     tn_status status = tni_fit_begin(session, err);
     if (status == TN_OK)
         status = fit(session, err);
+    if (status == TN_OK && session->layers.count == 0)   // only to tell of them
+        status = tni_fit_find_layers(session, err);
     if (status == TN_OK)
         tni_fit_mark_moved(session);
     session->fit.lacks_memory = status == TN_E_DEVICE_MEMORY && !session->fit.has_failed_claim;

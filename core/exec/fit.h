@@ -95,6 +95,9 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
 // Answers how many that are: the states are many.
 uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
                               size_t bytes);
+// How many layers run on each place, as the first graph has them: where most bytes of a layer are.
+// Answers how many others are divided.
+uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts);
 // Once a session is made: says in the log what became of the placement that was asked for, layers
 // and states that are elsewhere and why.
 void tni_fit_tell(const tn_session *session);

@@ -148,7 +148,8 @@ void tni_fit_note_bound(tn_session *session, double bound_ns)
     if (fit->is_short && fit->least_ns == 0)
         fit->least_ns = bound_ns;
     fit->is_dearer = bound_ns >= fit->most_ns;
-    fit->dearer_ns = bound_ns;
+    if (fit->is_dearer)
+        fit->dearer_ns = bound_ns;
 }
 
 static bool is_near_the_least(const tn_session *session, const tni_fit_try *t)

@@ -52,9 +52,6 @@ tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err);
 // cheapest any more is given up (is_dearer).
 void tni_fit_note_bound(tn_session *session, double bound_ns);
 
-// How many layers run on each place, as the first graph has them: where most nodes of a layer are.
-// Answers how many others are divided.
-uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts);
 uint32_t tni_fit_count_offloaded(const tn_session *session);   // those that are not on CPUs
 
 // Where the nodes are before anything had to give way, of the first placement that is tried; and

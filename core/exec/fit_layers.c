@@ -112,26 +112,42 @@ tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *
     return status;
 }
 
+// What a node keeps on its place.
+static uint64_t kept_bytes(const tn_graph *graph, uint32_t node)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t storage = graph->values[values[i]].storage;
+        tni_source source = tni_storage_source(graph, storage);
+        bytes += source == TNI_WEIGHT || source == TNI_STATE ? graph->storages[storage].bytes : 0;
+    }
+    return bytes;
+}
+
 uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts)
 {
     const tni_compiled *c = session->graphs[0];
     uint32_t divided = 0;
     memset(counts, 0, session->lane_count * sizeof *counts);
     for (uint32_t i = 0; i < session->layers.count; i++) {
-        uint32_t nodes[TNI_MAX_PLACES] = { 0 }, most = 0;
-        uint64_t parts = 0;   // places of them
+        uint64_t weighs[TNI_MAX_PLACES] = { 0 }, parts = 0;   // places of these
+        uint32_t most = 0;
         for (uint32_t n = 0; n < c->graph->node_count; n++) {
             tni_mark mark = c->graph->nodes[n].mark;
             if (mark.layer != session->layers.marks[i])
                 continue;
             if (mark.part != TN_NO_PART)
                 parts |= UINT64_C(1) << c->schedule.places[n];
-            if (++nodes[c->schedule.places[n]] > nodes[most])
-                most = c->schedule.places[n];
+            uint32_t place = c->schedule.places[n];
+            weighs[place] += 1 + kept_bytes(c->graph, n);
+            if (weighs[place] > weighs[most])
+                most = place;
         }
         bool is_divided = (parts & (parts - 1)) != 0;
         divided += is_divided;
-        counts[most] += !is_divided && nodes[most] > 0;
+        counts[most] += !is_divided && weighs[most] > 0;
     }
     return divided;
 }

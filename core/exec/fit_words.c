@@ -2,8 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <tenon/schedule.h>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/sink.h"
 #include "exec/fit_internal.h"
 
@@ -37,7 +40,6 @@ void tni_fit_mark_moved(tn_session *session)
     }
 }
 
-// What was chosen where nobody said, and what it was chosen over.
 static void name_strategy(const tn_session *session, const tni_fit_try *t, char *out, size_t bytes)
 {
     static const char *const names[] = {
@@ -57,26 +59,66 @@ static void name_strategy(const tn_session *session, const tni_fit_try *t, char 
                     t->without == TNP_NONE ? "" : session->devices[t->without]->name);
 }
 
-static void say_ways(const tn_session *session, const tn_sink *sink)
+typedef void take_compared(void *context, const tn_compared_placement *compared);
+
+// The chosen one first.
+static void tell_compared(const tn_session *session, take_compared *take, void *context)
 {
     const tni_fit *fit = &session->fit;
     char name[200];
     for (uint32_t i = 0; i < fit->try_count; i++) {
         const tni_fit_try *t = &fit->tries[(fit->chosen + i) % fit->try_count];
-        const tni_fit_try *best = &fit->tries[fit->chosen];
-        name_strategy(session, t, name, sizeof name);
-        if (i == 0)
-            tni_say(sink, "placement: chosen by cost: %s", name);
-        else if (!t->is_tried)
+        double least = fit->tries[fit->chosen].cost_ns;
+        bool has_cost = t->status == TN_OK || t->is_dearer;
+        if (!t->is_tried)
             continue;
-        else if (t->status == TN_OK || t->is_dearer)
-            tni_say(sink, "; %s: %s%.3f times as long", name, t->is_dearer ? "at least " : "",
-                    best->cost_ns > 0 ? t->cost_ns / best->cost_ns : 1);
-        else
-            tni_say(sink, "; %s: does not fit", name);
+        name_strategy(session, t, name, sizeof name);
+        take(context, &(tn_compared_placement){ .size = sizeof(tn_compared_placement),
+                                                .name = name,
+                                                .outcome = i == 0               ? TN_COMPARED_CHOSEN
+                                                           : t->status == TN_OK ? TN_COMPARED_DEARER
+                                                           : t->is_dearer       ? TN_COMPARED_BOUND
+                                                                          : TN_COMPARED_NO_ROOM,
+                                                .times = !has_cost   ? 0
+                                                         : least > 0 ? t->cost_ns / least
+                                                                     : 1 });
     }
-    if (fit->try_count)
-        tni_say(sink, "\n");
+}
+
+// What was chosen where nobody said, and what it was chosen over.
+static void say_compared(void *context, const tn_compared_placement *c)
+{
+    const tn_sink *sink = context;
+    if (c->outcome == TN_COMPARED_CHOSEN)
+        tni_say(sink, "placement: chosen by cost: %s", c->name);
+    else if (c->outcome == TN_COMPARED_NO_ROOM)
+        tni_say(sink, "; %s: does not fit", c->name);
+    else
+        tni_say(sink, "; %s: %s%.3f times as long", c->name,
+                c->outcome == TN_COMPARED_BOUND ? "at least " : "", c->times);
+}
+
+tn_status tn_session_placement(const tn_session *session, tn_placement_report *out_report,
+                               const tn_placement_sink *sink, tn_error *err)
+{
+    tn_status status = tni_need(err, __func__, "session", session, "out_report", out_report, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_report, __func__, "out_report", err);
+    if (status == TN_OK && sink && !sink->take)
+        status = tni_fail(err, TN_E_ARG, "%s: sink: take is NULL", __func__);
+    if (status != TN_OK)
+        return status;
+    uint32_t counts[TNI_MAX_PLACES];
+    tn_placement_report report = {
+        .size = sizeof report,
+        .layer_count = session->graph_count ? session->layers.count : 0,
+        .divided_count = session->graph_count ? tni_fit_count_layers(session, counts) : 0,
+        .is_by_memory = session->fit.is_short || session->fit.try_count,
+    };
+    tni_give_struct(out_report, &report, sizeof report);
+    if (sink)
+        tell_compared(session, sink->take, sink->context);
+    return TN_OK;
 }
 
 // "a would need 300 bytes, 100 are free; b …": the devices of the split that are short of what they
@@ -120,7 +162,9 @@ static bool tell_room(const tn_session *session, char *out, size_t bytes)
 static void say_elsewhere(const tn_session *session, tni_fit_say *say, const void *to)
 {
     char text[500];
-    if (session->layers.count && session->graph_count && tell_room(session, text, sizeof text))
+    bool is_asked = tni_placement_is_of_layers(&session->asked);
+    if (is_asked && session->layers.count && session->graph_count &&
+        tell_room(session, text, sizeof text))
         say(to, text);
     tni_fit_say_states(session, say, to);
 }
@@ -145,8 +189,10 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
     const tni_fit *fit = &session->fit;
     const tni_layers *layers = &session->layers;
     uint32_t counts[TNI_MAX_PLACES];
-    uint32_t divided = session->graph_count ? tni_fit_count_layers(session, counts) : 0;
-    for (uint32_t p = 0; p < session->lane_count && session->graph_count; p++)
+    bool is_said = session->graph_count &&
+                   (tni_placement_is_of_layers(&session->asked) || fit->is_short || fit->try_count);
+    uint32_t divided = is_said ? tni_fit_count_layers(session, counts) : 0;
+    for (uint32_t p = 0; p < session->lane_count && is_said; p++)
         if (counts[p])
             tni_say(sink, "placement: %s gets %" PRIu32 " of %" PRIu32 " layers\n",
                     session->lanes[p].device->name, counts[p], layers->count);
@@ -156,7 +202,9 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
     say_elsewhere(session, explain, sink);
     if (fit->is_short || fit->try_count)
         tni_say(sink, "placement: by memory: what is fastest does not fit what is free\n");
-    say_ways(session, sink);
+    tell_compared(session, say_compared, (void *)sink);
+    if (fit->try_count)
+        tni_say(sink, "\n");
     for (uint32_t p = 0; p < session->lane_count; p++) {
         if (fit->needed[p] == 0)
             continue;

@@ -269,6 +269,9 @@ typedef struct tn_device_memory {
     uint64_t state_bytes;
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into memory of the device
+    uint32_t layer_count;   // layers of which the device has the most bytes, but for those that are
+                            // divided over devices (tn_session_placement)
+    uint32_t reserved;      // 0
 } tn_device_memory;
 
 // Errors: TN_E_ARG there is no device of that number. Since 0.1
