@@ -158,11 +158,35 @@ static bool tell_room(const tn_session *session, char *out, size_t bytes)
     return is_fewer || fit->is_spread;
 }
 
+// Layers that were asked to be on GPUs, and cannot: there is none, or the main device is a CPU.
+static bool tell_no_gpu(const tn_session *session, char *out, size_t bytes)
+{
+    const tni_placement *asked = &session->asked;
+    const tn_device *main_device = asked->main_device;
+    bool is_asked = asked->layer_rule == TN_LAYERS_ALL || asked->gpu_layers, has_any = false;
+    for (uint32_t p = 0; p < session->lane_count; p++)
+        has_any |= !tni_is_cpu(session->devices[p]);
+    bool is_main = has_any && asked->split_mode == TN_SPLIT_NONE && main_device &&
+                   tni_is_cpu(main_device);
+    if (is_main)
+        tni_format_text(out, bytes,
+                        "placement: layers are asked to be on a GPU, and the main device, %s, is a "
+                        "CPU: they are there",
+                        main_device->name);
+    else if (!has_any)
+        tni_format_text(out, bytes,
+                        "placement: layers are asked to be on GPUs, and there is none: they are on "
+                        "the CPU");
+    return is_asked && (is_main || !has_any);
+}
+
 // What is elsewhere than it was asked to be, and why.
 static void say_elsewhere(const tn_session *session, tni_fit_say *say, const void *to)
 {
     char text[500];
     bool is_asked = tni_placement_is_of_layers(&session->asked);
+    if (tell_no_gpu(session, text, sizeof text))
+        say(to, text);
     if (is_asked && session->layers.count && session->graph_count &&
         tell_room(session, text, sizeof text))
         say(to, text);

@@ -204,3 +204,25 @@ assert len(p["compared"]) > 3 and all(c["times"] >= 0.999 or c["outcome"] == "no
     grep -qx "placement: b gets 5 of 5 layers" told
     run ! grep -q "placement: a gets" told
 }
+
+@test "layers that are asked to be on GPUs and are on the CPU are a warning" {
+    tenon run austen a -n 1 --ctx 64 -ngl 99 -sm row >text 2>told
+    [ "$(cat told | grep -c '^tenon: warning: ')" = 1 ]
+    grep -qx "tenon: warning: placement: layers are asked to be on GPUs, and there is none: they are on the CPU" told
+    on "$two" run austen a -n 1 --ctx 64 -sm none -ngl all -mg cpu0 >text 2>told
+    grep -qx "tenon: warning: placement: layers are asked to be on a GPU, and the main device, cpu0, is a CPU: they are there" told
+    tenon run austen a -n 1 --ctx 64 -ngl 0 >text 2>told
+    run ! grep -q warning told
+}
+
+@test "what is wrong with a placement is told by the option, and what to do" {
+    fails_with 2 "tenon: -ot: override 'ffn(' at character 4: " on "$two" run austen a -n 1 -ot 'ffn(=a'
+    fails_with 2 "tenon: -ot 'ffn=a,attn=b': one REGEX=DEVICE is expected: repeat -ot for more" on "$two" run austen a -n 1 -ot 'ffn=a,attn=b'
+    fails_with 2 "tenon: --device: a is given twice" on "$two" run austen a -n 1 --device a,a
+    on "$two" run austen "It is" -n 1 --ctx 64 --device cpu --explain >text 2>told
+    grep -q '^cpu0: needs' told
+    # Neither is itself the other that would take a share.
+    local small='[{"name":"a","memory_bytes":2000000},{"name":"b","memory_bytes":2000000}]'
+    fails_with 5 "nor does it fit when others take a share: b has 2000000 bytes free" on "$small" plan austen --device a,b --ctx 256
+    fails_with 5 "nor does it fit when others take a share: b has 2000000 bytes free" on "$small" plan austen --device a,b --ctx 256 -sm layer
+}

@@ -7,8 +7,10 @@
 // plans nothing. Further graphs, smaller ones, can be added later: they run inside the same arenas.
 //
 // When a device fails the session goes on without it (see tn_session_events): calls answer what
-// they would have answered, with the same bits when the work goes to a device of the same type,
-// else within that type's tolerance.
+// they would have answered. With the same bits where the ops that it ran, whole or in simpler ones,
+// run on a device of the same type as they were; else (another type, or a composite op that one
+// takes whole and the other in simpler ops) within the types' tolerance, where a close choice made
+// of it may go the other way.
 //
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
 // what only it uses may go after tn_session_drop.
