@@ -8,9 +8,9 @@
 //                                  │ no
 //                fewer layers: the most that fit
 //
-// Where the placement is of layers, only these are left. Where it is free, other strategies are tried
-// beside what the rounds found (fit_beside.c). What fits without limits needs no such trial: the
-// solver's answer is the cheapest.
+// Where the placement is of layers, only these are left. Where it is free, other strategies are
+// tried beside what the rounds found (fit_beside.c). What fits without limits needs no such trial:
+// the solver's answer is the cheapest.
 //
 // Graphs of one session share weights and states. Where these are is decided for all of them
 // (fit_lead.c): while memory is short a graph wants a weight where that has it.

@@ -61,7 +61,8 @@ typedef struct tni_fit {
     // Several strategies, of which the cheapest was taken; 0 = none was tried.
     uint32_t try_count, chosen;
     tni_fit_try *tries;
-    // Of the strategy at hand: places that get nothing, a bit each; a weight, and where it is to be.
+    // Of the strategy at hand: places that get nothing, a bit each; a weight, and where it is to
+    // be.
     uint64_t without;
     double *shares;   // by device of the split
     const tni_value *held;

@@ -5,8 +5,8 @@
 // need smaller ones, prices on bytes do not see what a copy costs, and a weight as large as half of
 // a device has no place between them. So what people would order by hand is tried too: the largest
 // weight (of a model, the embedding) on each place, each device left out or alone, whole layers off
-// the CPU, and the same cut between devices. Where the rounds came near to the least there is, there
-// is nothing to win.
+// the CPU, and the same cut between devices. Where the rounds came near to the least there is,
+// there is nothing to win.
 #include <math.h>
 
 #include "base/error.h"

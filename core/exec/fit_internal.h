@@ -38,9 +38,9 @@ tn_status tni_fit_lead(tn_session *session, tn_error *err);
 tn_status tni_fit_in_rounds(tn_session *session, tn_error *err);
 // As the placement says, or the most layers below that which fit.
 tn_status tni_fit_layers(tn_session *session, tn_error *err);
-// Its parts. Finds which layers there are. Then: the devices of the split share what is offloaded as
-// they are asked to, or, where that is more than one has room for, within what each has. The most
-// layers below what was asked that fit; err: of what is no lack of memory.
+// Its parts. Finds which layers there are. Then: the devices of the split share what is offloaded
+// as they are asked to, or, where that is more than one has room for, within what each has. The
+// most layers below what was asked that fit; err: of what is no lack of memory.
 tn_status tni_fit_find_layers(tn_session *session, tn_error *err);
 tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *err);
 tn_status tni_fit_fewer(tn_session *session, tn_error *err);

@@ -113,7 +113,8 @@ static bool copy_answers(leading *l)
     return true;
 }
 
-// What becomes of claims that only a graph with decomposed composites gets, as far as those here tell.
+// What becomes of claims that only a graph with decomposed composites gets, as far as those here
+// tell.
 static bool find_own_times(leading *l)
 {
     uint32_t places = l->session->lane_count;
