@@ -5,9 +5,10 @@
 // their order, or over all of them where all are CPUs. What is said of layers is a wish: a node
 // goes elsewhere where its device does not take it, or holds no buffer as large. A pin and
 // kv_device are orders: a node that cannot be there is an error. Results keep their bits where the
-// same ops run on devices of the same type. Within the tolerance of the types, and no nearer, they agree where a device of another type rounds otherwise, where a composite op
-// runs whole on one and in simpler ops on another, and where the graph is divided so that sums have
-// another order, as a model's is by TN_SPLIT_TENSOR: text that is made of them may differ.
+// same ops run on devices of the same type. Within the tolerance of the types, and no nearer, they
+// agree where a device of another type rounds otherwise, where a composite op runs whole on one and
+// in simpler ops on another, and where the graph is divided so that sums have another order, as a
+// model's is by TN_SPLIT_TENSOR: text that is made of them may differ.
 //
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
 // the memory that is free on each device and the host. While memory is short that is the cheapest
