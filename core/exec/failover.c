@@ -37,16 +37,29 @@ static tn_status give_up(tn_session *session, const tn_error *first, tn_error *e
     return tn_error_set(err, failure.status, failure.text);
 }
 
+static bool has_segments(const tn_session *session, uint32_t place)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        const tni_schedule *s = &session->graphs[g]->schedule;
+        for (uint32_t i = 0; i < s->segment_count; i++)
+            if (s->segments[i].place == place)
+                return true;
+    }
+    return false;
+}
+
 static void tell_repeated(tn_session *session)
 {
     char text[300];
+    const char *names[2] = { "", "" };
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < session->lane_count; p++)
+        if (has_segments(session, p) && count++ < 2)
+            names[count - 1] = session->lanes[p].device->name;
     tni_format_text(text, sizeof text, "%" PRIu64 " run%s %s repeated on %s%s%s",
                     session->journal.run_count, session->journal.run_count == 1 ? "" : "s",
-                    session->journal.run_count == 1 ? "was" : "were",
-                    session->lanes[0].device->name, session->lane_count > 1 ? " and " : "",
-                    session->lane_count > 2    ? "others"
-                    : session->lane_count == 2 ? session->lanes[1].device->name
-                                               : "");
+                    session->journal.run_count == 1 ? "was" : "were", names[0],
+                    count > 1 ? " and " : "", count > 2 ? "others" : names[1]);
     tni_events_add(session, TN_EVENT_REPEATED, NULL, TN_OK, session->journal.run_count, text);
 }
 

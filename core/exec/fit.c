@@ -8,13 +8,12 @@
 //                                  │ no
 //                fewer layers: the most that fit
 //
-// Where the placement is of layers, only these are left. Where it is free, they are tried beside
-// what the rounds found, since arenas that are set aside leave no room for what would need smaller
-// ones: whole layers off the CPU, and the same cut between devices. The cheapest by the cost model
-// stays. What fits without limits needs no such trial: the solver's answer is the cheapest.
+// Where the placement is of layers, only these are left. Where it is free, other strategies are
+// tried beside what the rounds found (fit_beside.c). What fits without limits needs no such trial:
+// the solver's answer is the cheapest.
 //
-// Graphs of one session share weights and states. While memory is short the first graph leads: the
-// others want a weight where it has it.
+// Graphs of one session share weights and states. Where these are is decided for all of them
+// (fit_lead.c): while memory is short a graph wants a weight where that has it.
 #include "base/error.h"
 #include "exec/fit_internal.h"
 
@@ -23,8 +22,7 @@ enum {
     FREE_ROUNDS = 5,   // from here on what is set aside for arenas only grows
 };
 
-// Takes back what a round before has made of the graphs.
-static tn_status start_again(tn_session *session, tn_error *err)
+tn_status tni_fit_start_again(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
     atomic_store(&session->blamed, TNP_NONE);   // it was of a plan that is dropped
@@ -55,20 +53,29 @@ static tn_status start_again(tn_session *session, tn_error *err)
         fit->weights[i] = fit->program_bytes[i] = fit->needed[i] = 0;
     }
     fit->kept_count = 0;
-    fit->has_failed_claim = false;
+    fit->has_failed_claim = fit->is_dearer = false;
     return status;
 }
 
 static tn_status plan_all(tn_session *session, tn_error *err)
 {
-    tn_status status = start_again(session, err);
+    tn_status status = tni_fit_start_again(session, err);
     if (status == TN_OK)
         status = tni_session_agree(session, err);
+    if (status == TN_OK)
+        status = tni_fit_lead(session, err);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
-        status = tni_session_schedule(session, session->graphs[g], err);
+        tni_compiled *c = session->graphs[g];
+        if (session->fit.is_dearer)
+            return TN_E_DEVICE_MEMORY;
+        status = tni_session_schedule(session, c, err);
+        if (status == TN_OK && session->graph_count == 1)
+            tni_fit_note_bound(session, c->given.runs * c->schedule.bound_ns);
         if (status == TN_OK)
-            status = tni_arrange(session, session->graphs[g], err);
+            status = tni_arrange(session, c, err);
     }
+    if (status == TN_OK)
+        status = tni_fit_count_again(session, NULL, err);
     if (status == TN_OK)
         tni_fit_place_idle_states(session);
     return status;
@@ -108,8 +115,9 @@ tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
         status = tni_fit_check_memory(session, err);
         note_unlimited(session);
     }
-    for (uint32_t round = 0; round < MOST_ROUNDS && status == TN_E_DEVICE_MEMORY &&
-                             session->lane_count > 1 && set_arenas_aside(session, round);
+    for (uint32_t round = 0;
+         round < MOST_ROUNDS && status == TN_E_DEVICE_MEMORY && !session->fit.is_dearer &&
+         session->lane_count > 1 && set_arenas_aside(session, round);
          round++) {
         session->fit.is_short = true;
         status = plan_all(session, &last);
@@ -130,9 +138,10 @@ static tn_status fit(tn_session *session, tn_error *err)
     tn_status status = tni_fit_warn_of_pins(session, err);
     if (status == TN_OK)
         status = tni_fit_in_rounds(session, err);
+    if (status == TN_E_DEVICE_MEMORY && tni_fit_demands_too_much(session))
+        return status;
     bool is_short = (status == TN_OK && session->fit.is_short) || status == TN_E_DEVICE_MEMORY;
-    return is_short && session->lane_count > 1 ? tni_fit_layers_beside(session, status, err)
-                                               : status;
+    return is_short && session->lane_count > 1 ? tni_fit_beside(session, status, err) : status;
 }
 
 tn_status tni_session_fit(tn_session *session, tn_error *err)
@@ -140,10 +149,12 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
     tn_status status = tni_fit_begin(session, err);
     if (status == TN_OK)
         status = fit(session, err);
+    if (status == TN_OK && session->layers.count == 0)   // only to tell of them
+        status = tni_fit_find_layers(session, err);
     if (status == TN_OK)
         tni_fit_mark_moved(session);
     session->fit.lacks_memory = status == TN_E_DEVICE_MEMORY && !session->fit.has_failed_claim;
-    if (session->fit.lacks_memory && start_again(session, NULL) == TN_OK)
+    if (session->fit.lacks_memory && tni_fit_start_again(session, NULL) == TN_OK)
         tni_fit_tell_demands(session, err);
     if (session->fit.lacks_memory && session->fit.short_place != TNP_NONE)
         return tni_lane_blame(&session->lanes[session->fit.short_place], status);

@@ -1,7 +1,9 @@
 // fit.h: a placement that fits what is free.
 //
 //   fit.c           tries placements until one fits
+//   fit_lead.c      one assignment for all graphs, by how often each is likely to run
 //   fit_layers.c    whole layers: as many as are asked for, or the most that fit
+//   fit_beside.c    where nothing is asked and memory is short: several strategies
 //   fit_memory.c    what there is of memory, and what is taken of it
 //   fit_demands.c   when nothing fits: what is demanded
 //   fit_rules.c     what is asked of the nodes of a graph
@@ -22,14 +24,18 @@ typedef enum tni_fit_strategy {
     TNI_FIT_NODES,       // each node by the solver, within limits
     TNI_FIT_OFFLOADED,   // the last layers on the devices that are no CPUs, node by node there
     TNI_FIT_CUT,         // these in whole neighbours on each device, cut by free memory
-    TNI_FIT_STRATEGIES
+    TNI_FIT_FILLED,      // the same, as many as there is room for on one device
+    TNI_FIT_ONE,         // all layers on one device
 } tni_fit_strategy;
 
 typedef struct tni_fit_try {
-    tn_status status;   // TN_E_UNSUPPORTED: there is no such thing to try here
+    tni_fit_strategy strategy;
+    uint32_t one;             // place of the last two
+    uint32_t held, without;   // places: of the largest weight, and one that gets nothing; TNP_NONE
+    bool is_tried, is_dearer;   // dearer: it was given up, cost_ns is a bound
+    tn_status status;
     uint32_t offloaded;
-    double *costs_ns;   // by graph
-    double times;       // as long as with the strategy that was chosen
+    double cost_ns;   // of all runs that are likely
 } tni_fit_try;
 
 // What memory there is, and what the graphs scheduled so far take of it. Arrays by lane.
@@ -52,9 +58,20 @@ typedef struct tni_fit {
     uint32_t short_place;      // that was short of memory first, which the error tells; TNP_NONE
     uint32_t asked_layers;     // of the placement; its layers tell how many it became
     bool is_spread;            // layers went from a device without room for them to others
-    bool has_tried;            // several strategies, of which the cheapest was taken
-    tni_fit_strategy strategy;
-    tni_fit_try tries[TNI_FIT_STRATEGIES];
+    // Several strategies, of which the cheapest was taken; 0 = none was tried.
+    uint32_t try_count, chosen;
+    tni_fit_try *tries;
+    // Of the strategy at hand: places that get nothing, a bit each; a weight, and where it is to
+    // be.
+    uint64_t without;
+    double *shares;   // by device of the split
+    const tni_value *held;
+    uint32_t held_place;   // TNP_NONE = anywhere
+    double least_ns;   // what all likely runs cost at least, by the first assignment within limits;
+                       // 0 = not known
+    double most_ns;    // and what they may cost at most to be looked at; INFINITY
+    bool is_dearer;    // what was looked at last costs more
+    double dearer_ns;
 } tni_fit;
 
 // Schedules and lays out all graphs that the session is created with, so that what is needed is
@@ -67,8 +84,9 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
 // Its nodes are elsewhere than on compiled->avoided where another place takes them.
 tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err);
-// What the schedule of a graph keeps is from now on kept.
-tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err);
+// What a schedule of a graph keeps is from now on kept.
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled,
+                            const tni_schedule *schedule, tn_error *err);
 // Bytes of the states on a lane, each as large as the device makes it. without: by state, those
 // that do not count; NULL = all do. UINT64_MAX: more than a number holds.
 uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);
@@ -81,6 +99,9 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
 // Answers how many that are: the states are many.
 uint32_t tni_fit_name_demands(const tni_placement *placement, const tn_device *device, char *out,
                               size_t bytes);
+// How many layers run on each place, as the first graph has them: where most bytes of a layer are.
+// Answers how many others are divided.
+uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts);
 // Once a session is made: says in the log what became of the placement that was asked for, layers
 // and states that are elsewhere and why.
 void tni_fit_tell(const tn_session *session);

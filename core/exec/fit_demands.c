@@ -62,6 +62,19 @@ static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
     return has_memory;
 }
 
+bool tni_fit_demands_too_much(tn_session *session)
+{
+    if (tni_fit_start_again(session, NULL) != TN_OK)
+        return false;
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        demanded d;
+        if (tni_placement_demands(&session->placement, session->devices[p]) &&
+            find_demanded(session, p, &d) && d.bytes > session->fit.free_bytes[p])
+            return true;
+    }
+    return false;
+}
+
 uint32_t tni_fit_name_demands(const tni_placement *p, const tn_device *device, char *out,
                               size_t bytes)
 {
@@ -130,10 +143,22 @@ static void add_to(tn_error *err, const char *text)
     tni_fail(err, before.status, "%s; %s", before.text, text);
 }
 
+// The place that the error is of: not always the one that was short last.
+static uint32_t find_told(const tn_session *session, const tn_error *err)
+{
+    for (uint32_t p = 0; p < session->lane_count && err; p++) {
+        const char *name = session->devices[p]->name;
+        size_t length = strlen(name);
+        if (strncmp(err->text, name, length) == 0 && err->text[length] == ':')
+            return p;
+    }
+    return session->fit.short_place;
+}
+
 void tni_fit_tell_demands(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    uint32_t at = fit->short_place;
+    uint32_t at = find_told(session, err);
     char names[300], text[400];
     for (uint32_t p = 0; p < session->lane_count && err; p++) {
         demanded d;
@@ -160,7 +185,7 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
     }
     if (!err || at == TNP_NONE)
         return;
-    if (!tni_placement_is_of_layers(&session->placement) &&
+    if (session->placement.split_mode != TN_SPLIT_NONE &&
         name_room(session, at, names, sizeof names)) {
         tni_format_text(text, sizeof text, "nor does it fit when others take a share: %s", names);
         add_to(err, text);

@@ -6,6 +6,8 @@
 
 // The tables, and what is free now.
 tn_status tni_fit_begin(tn_session *session, tn_error *err);
+// Takes back what a round before has made of the graphs.
+tn_status tni_fit_start_again(tn_session *session, tn_error *err);
 // The arena of a lane, as large as the device makes it.
 uint64_t tni_fit_arena_bytes(const tn_session *session, uint32_t place);
 // Before anything is allocated: what is needed against what is free, so that a machine which
@@ -17,6 +19,9 @@ void tni_fit_place_idle_states(tn_session *session);
 // After an error of memory, when all that was tried is taken back: says what is demanded of
 // the device that is short, or of another that cannot hold what it has to, and adds it to *err.
 void tni_fit_tell_demands(tn_session *session, tn_error *err);
+// Whether that alone is more than one has room for, so that no strategy can help; what was tried is
+// taken back.
+bool tni_fit_demands_too_much(tn_session *session);
 // A pin that no graph has is most likely a slip: a line in the log, once.
 tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err);
 
@@ -26,18 +31,29 @@ typedef void tni_fit_say(const void *to, const char *line);
 // each device that has some.
 void tni_fit_say_states(const tn_session *session, tni_fit_say *say, const void *to);
 
+// Before the graphs are scheduled: decides for all of them where states are and, while memory is
+// short, weights.
+tn_status tni_fit_lead(tn_session *session, tn_error *err);
+
 // Without limits, then within them. err: of the first round, which knows what everything together
 // needs, unless it was another failure.
 tn_status tni_fit_in_rounds(tn_session *session, tn_error *err);
 // As the placement says, or the most layers below that which fit.
 tn_status tni_fit_layers(tn_session *session, tn_error *err);
-// Beside what the rounds found, or did not (`rounds`): whole layers, as a placement would ask for
-// them; the cheapest by the cost model stays.
-tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error *err);
+// Its parts. Finds which layers there are. Then: the devices of the split share what is offloaded
+// as they are asked to, or, where that is more than one has room for, within what each has. The
+// most layers below what was asked that fit; err: of what is no lack of memory.
+tn_status tni_fit_find_layers(tn_session *session, tn_error *err);
+tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *err);
+tn_status tni_fit_fewer(tn_session *session, tn_error *err);
 
-// How many layers run on each place, as the first graph has them: where most nodes of a layer are.
-// Answers how many others are divided.
-uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts);
+// Beside what the rounds found, or did not (`rounds`): other strategies; the one whose likely runs
+// cost least stays.
+tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err);
+// What all likely runs cost at least by the placement at hand: a strategy that cannot be the
+// cheapest any more is given up (is_dearer).
+void tni_fit_note_bound(tn_session *session, double bound_ns);
+
 uint32_t tni_fit_count_offloaded(const tn_session *session);   // those that are not on CPUs
 
 // Where the nodes are before anything had to give way, of the first placement that is tried; and

@@ -83,9 +83,7 @@ static void note_asked(tn_session *session, tn_status status)
     }
 }
 
-// The devices of the split share what is offloaded as they are asked to, or, where that is more
-// than one has room for, within what each has.
-static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *err)
+tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *err)
 {
     tni_layers *layers = &session->layers;
     bool is_divided = session->placement.split_mode == TN_SPLIT_LAYER ||
@@ -99,8 +97,8 @@ static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *e
         if (offloaded == session->fit.asked_layers)
             note_asked(session, status);
     }
-    for (uint32_t tries = 0; status == TN_E_DEVICE_MEMORY && is_divided && tries < MOST_TRIES &&
-                             learn_room(session, tries);
+    for (uint32_t tries = 0; status == TN_E_DEVICE_MEMORY && !session->fit.is_dearer &&
+                             is_divided && tries < MOST_TRIES && learn_room(session, tries);
          tries++) {
         session->fit.is_spread = true;
         status = place_layers(session, offloaded, &last);
@@ -114,26 +112,42 @@ static tn_status try_layers(tn_session *session, uint32_t offloaded, tn_error *e
     return status;
 }
 
+// What a node keeps on its place.
+static uint64_t kept_bytes(const tn_graph *graph, uint32_t node)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t storage = graph->values[values[i]].storage;
+        tni_source source = tni_storage_source(graph, storage);
+        bytes += source == TNI_WEIGHT || source == TNI_STATE ? graph->storages[storage].bytes : 0;
+    }
+    return bytes;
+}
+
 uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts)
 {
     const tni_compiled *c = session->graphs[0];
     uint32_t divided = 0;
     memset(counts, 0, session->lane_count * sizeof *counts);
     for (uint32_t i = 0; i < session->layers.count; i++) {
-        uint32_t nodes[TNI_MAX_PLACES] = { 0 }, most = 0;
-        uint64_t parts = 0;   // places of them
+        uint64_t weighs[TNI_MAX_PLACES] = { 0 }, parts = 0;   // places of these
+        uint32_t most = 0;
         for (uint32_t n = 0; n < c->graph->node_count; n++) {
             tni_mark mark = c->graph->nodes[n].mark;
             if (mark.layer != session->layers.marks[i])
                 continue;
             if (mark.part != TN_NO_PART)
                 parts |= UINT64_C(1) << c->schedule.places[n];
-            if (++nodes[c->schedule.places[n]] > nodes[most])
-                most = c->schedule.places[n];
+            uint32_t place = c->schedule.places[n];
+            weighs[place] += 1 + kept_bytes(c->graph, n);
+            if (weighs[place] > weighs[most])
+                most = place;
         }
         bool is_divided = (parts & (parts - 1)) != 0;
         divided += is_divided;
-        counts[most] += !is_divided && nodes[most] > 0;
+        counts[most] += !is_divided && weighs[most] > 0;
     }
     return divided;
 }
@@ -147,19 +161,21 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
     return sum;
 }
 
-// The most layers below what was asked that fit. err: of what is no lack of memory.
-static tn_status fit_fewer(tn_session *session, tn_error *err)
+tn_status tni_fit_fewer(tn_session *session, tn_error *err)
 {
-    uint32_t low = 0, high = session->fit.asked_layers, tried = high;   // fits perhaps; does not
+    uint32_t low = 0, high = session->fit.asked_layers, tried = high;   // perhaps; does not fit
+    uint32_t found = TNP_NONE;
+    bool is_any_dearer = false;
     tn_error last;
-    tn_status status = TN_E_DEVICE_MEMORY;
-    bool is_any = false;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         tried = middle;
-        status = try_layers(session, middle, &last);
+        tn_status status = tni_fit_try_layers(session, middle, &last);
         if (status == TN_OK) {
-            is_any = true;
+            found = middle;
+            low = middle + 1;
+        } else if (status == TN_E_DEVICE_MEMORY && session->fit.is_dearer) {
+            is_any_dearer = true;   // and so are fewer
             low = middle + 1;
         } else if (status == TN_E_DEVICE_MEMORY) {
             high = middle;
@@ -169,12 +185,13 @@ static tn_status fit_fewer(tn_session *session, tn_error *err)
             return status;
         }
     }
-    if (!is_any)
+    session->fit.is_dearer = found == TNP_NONE && is_any_dearer;
+    if (found == TNP_NONE)
         return TN_E_DEVICE_MEMORY;
-    return tried == low - 1 ? TN_OK : try_layers(session, low - 1, err);
+    return tried == found ? TN_OK : tni_fit_try_layers(session, found, err);
 }
 
-static tn_status find_layers(tn_session *session, tn_error *err)
+tn_status tni_fit_find_layers(tn_session *session, tn_error *err)
 {
     tni_arena scratch;
     tni_arena_init(&scratch, &session->arena.allocator);
@@ -192,7 +209,7 @@ static tn_status find_layers(tn_session *session, tn_error *err)
 tn_status tni_fit_layers(tn_session *session, tn_error *err)
 {
     const tni_placement *p = &session->placement;
-    tn_status status = find_layers(session, err);
+    tn_status status = tni_fit_find_layers(session, err);
     uint32_t asked = session->layers.count;
     if (p->layer_rule == TN_LAYERS_COUNT && p->gpu_layers < asked)
         asked = p->gpu_layers;
@@ -200,122 +217,10 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err)
     if (status == TN_OK)
         status = tni_fit_warn_of_pins(session, err);
     if (status == TN_OK)
-        status = try_layers(session, asked, err);
-    if (status == TN_E_DEVICE_MEMORY && session->layers.rest_places)
-        status = fit_fewer(session, err);   // where none fits, err says what was needed at first
+        status = tni_fit_try_layers(session, asked, err);
+    if (status == TN_E_DEVICE_MEMORY && session->layers.rest_places &&
+        !tni_fit_demands_too_much(session))
+        status = tni_fit_fewer(session,
+                               err);   // where none fits, err says what was needed at first
     return status;
-}
-
-// ---------------------------------------------------------------------------------- beside rounds
-
-static const struct {
-    uint32_t split_mode, layer_rule;
-} strategies[TNI_FIT_STRATEGIES] = {
-    [TNI_FIT_NODES] = { TN_SPLIT_FREE, TN_LAYERS_AUTO },
-    [TNI_FIT_OFFLOADED] = { TN_SPLIT_FREE, TN_LAYERS_ALL },
-    [TNI_FIT_CUT] = { TN_SPLIT_LAYER, TN_LAYERS_ALL },
-};
-
-// How many times as long the graphs take, on average over them.
-static double compare(const double *costs, const double *others, uint32_t count)
-{
-    double sum = 0;
-    for (uint32_t g = 0; g < count; g++)
-        sum += others[g] > 0 ? costs[g] / others[g] : 1;
-    return sum / count;
-}
-
-static tn_status note_costs(tn_session *session, tni_fit_try *to, tn_error *err)
-{
-    to->costs_ns = tni_arena_take_array(&session->arena, session->graph_count,
-                                        sizeof *to->costs_ns);
-    for (uint32_t g = 0; g < session->graph_count && to->costs_ns; g++)
-        to->costs_ns[g] = session->graphs[g]->schedule.cost_ns;
-    to->offloaded = session->layers.offloaded;
-    return to->costs_ns
-               ? TN_OK
-               : tni_fail_memory(err, "a session", session->graph_count * sizeof *to->costs_ns);
-}
-
-// What later graphs are placed by, too.
-static void take_strategy(tn_session *session, tni_fit_strategy strategy)
-{
-    session->placement.split_mode = strategies[strategy].split_mode;
-    session->placement.layer_rule = strategies[strategy].layer_rule;
-    session->fit.asked_layers = strategy == TNI_FIT_NODES ? 0 : session->layers.count;
-    session->fit.strategy = strategy;
-}
-
-static tn_status try_strategy(tn_session *session, tni_fit_strategy strategy, tn_error *err)
-{
-    take_strategy(session, strategy);
-    tn_status status = TN_E_DEVICE_MEMORY;
-    if (strategy == TNI_FIT_CUT)   // all of them: the rounds have not tried that
-        status = try_layers(session, session->layers.count, err);
-    return status == TN_E_DEVICE_MEMORY ? fit_fewer(session, err) : status;
-}
-
-// Makes it again as it was tried.
-static tn_status do_again(tn_session *session, tni_fit_strategy strategy, tn_error *err)
-{
-    take_strategy(session, strategy);
-    if (strategy != TNI_FIT_NODES)
-        return try_layers(session, session->fit.tries[strategy].offloaded, err);
-    session->layers.count = session->layers.offloaded = 0;
-    return tni_fit_in_rounds(session, err);
-}
-
-// CPUs that layers can be left on, and other devices.
-static void count_devices(const tn_session *session, uint32_t *cpus, uint32_t *others)
-{
-    *cpus = *others = 0;
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        bool is_cpu = session->devices[i]->info.kind == TNP_KIND_CPU;
-        *cpus += is_cpu;
-        *others += !is_cpu;
-    }
-}
-
-tn_status tni_fit_layers_beside(tn_session *session, tn_status rounds, tn_error *err)
-{
-    tni_fit *fit = &session->fit;
-    tni_fit_strategy best = TNI_FIT_NODES, last = TNI_FIT_NODES;
-    uint32_t cpus, others;
-    tn_status status = find_layers(session, err);
-    fit->tries[TNI_FIT_NODES].status = rounds;
-    if (status == TN_OK && rounds == TN_OK)
-        status = note_costs(session, &fit->tries[TNI_FIT_NODES], err);
-    count_devices(session, &cpus, &others);
-    if (status != TN_OK || session->layers.count == 0 || !cpus || !others)
-        return status == TN_OK ? rounds : status;
-    fit->has_tried = true;
-    for (tni_fit_strategy strategy = TNI_FIT_OFFLOADED; strategy < TNI_FIT_STRATEGIES; strategy++) {
-        tni_fit_try *now = &fit->tries[strategy];
-        tn_error why;
-        now->status = TN_E_UNSUPPORTED;   // with one device there is nothing to cut
-        if (strategy == TNI_FIT_CUT && others == 1)
-            continue;
-        last = strategy;
-        now->status = try_strategy(session, strategy, &why);
-        if (now->status == TN_E_HOST_MEMORY)
-            return tn_error_set(err, now->status, why.text);
-        if (now->status == TN_OK)
-            status = note_costs(session, now, err);
-        if (status != TN_OK)
-            return status;
-        if (now->status == TN_OK &&
-            (fit->tries[best].status != TN_OK ||
-             compare(now->costs_ns, fit->tries[best].costs_ns, session->graph_count) < 1))
-            best = strategy;
-    }
-    for (tni_fit_strategy strategy = TNI_FIT_NODES; strategy < TNI_FIT_STRATEGIES; strategy++)
-        if (fit->tries[strategy].status == TN_OK)
-            fit->tries[strategy].times = compare(fit->tries[strategy].costs_ns,
-                                                 fit->tries[best].costs_ns, session->graph_count);
-    if (fit->tries[best].status != TN_OK) {
-        take_strategy(session, TNI_FIT_NODES);
-        session->layers.count = session->layers.offloaded = 0;
-        return rounds;
-    }
-    return best == last ? TN_OK : do_again(session, best, err);
 }

@@ -1,6 +1,7 @@
 // fit_memory.c: what memory there is on each lane, and what weights, states, programs and arenas
 // take of it.
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -50,7 +51,8 @@ tn_status tni_fit_begin(tn_session *session, tn_error *err)
     tn_status status = take_tables(session, err);
     if (status == TN_OK)
         note_memory(session);
-    session->fit.short_place = TNP_NONE;
+    session->fit.most_ns = INFINITY;
+    session->fit.short_place = session->fit.held_place = TNP_NONE;
     return status;
 }
 
@@ -64,10 +66,10 @@ static void add_up(tn_session *session)
         fit->weights[fit->kept[i].place] += fit->kept[i].bytes;
 }
 
-tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled, tn_error *err)
+tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled,
+                            const tni_schedule *schedule, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    const tni_schedule *schedule = &compiled->schedule;
     tni_keeping how = { .mapped = compiled->mapped,
                         .mapped_count = schedule->given->storage_count,
                         .alignments = fit->alignments };
@@ -96,7 +98,8 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
     add_up(session);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
         if (session->graphs[g] != without)
-            status = tni_fit_note_kept(session, session->graphs[g], err);
+            status = tni_fit_note_kept(session, session->graphs[g], &session->graphs[g]->schedule,
+                                       err);
     return status;
 }
 

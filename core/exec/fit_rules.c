@@ -23,6 +23,78 @@ static void find_mapped(const tn_session *session, uint32_t place, const tn_grap
     }
 }
 
+static tn_status fail_rules(const tni_compiled *compiled, tn_error *err)
+{
+    return tni_fail_memory(err, "a placement",
+                           compiled->graph->node_count * sizeof *compiled->rules);
+}
+
+// Where a constant of the application is wished to be; 0 = it is not.
+typedef uint64_t wishing(const tn_session *session, const void *data);
+
+static uint64_t where_held(const tn_session *session, const void *data)
+{
+    const tni_fit *fit = &session->fit;
+    return data == fit->held->data ? UINT64_C(1) << fit->held_place : 0;
+}
+
+// The places that keep a constant as it is.
+static uint64_t where_kept(const tn_session *session, const void *data)
+{
+    const tni_fit *fit = &session->fit;
+    uint64_t places = 0;
+    for (uint32_t p = 0; p < session->lane_count; p++) {
+        uint32_t low = 0, high = fit->kept_count;
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            const tni_kept_bytes *at = &fit->kept[middle];
+            if (at->place < p || (at->place == p && (uintptr_t)at->data < (uintptr_t)data))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < fit->kept_count && fit->kept[low].place == p && fit->kept[low].data == data)
+            places |= UINT64_C(1) << p;
+    }
+    return places;
+}
+
+// Those that ask nothing, where the placement made none.
+static tn_status need_rules(tni_compiled *compiled, tn_error *err)
+{
+    const uint32_t count = compiled->graph->node_count;
+    if (compiled->rules)
+        return TN_OK;
+    compiled->rules = tni_arena_take_array(&compiled->arena, count, sizeof *compiled->rules);
+    for (uint32_t n = 0; n < count && compiled->rules; n++)
+        compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
+    return compiled->rules ? TN_OK : fail_rules(compiled, err);
+}
+
+// Narrows the wishes of nodes that read constants.
+static tn_status wish_weights(tni_compiled *compiled, wishing *where, const tn_session *session,
+                              tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    tn_status status = need_rules(compiled, err);
+    for (uint32_t n = 0; n < graph->node_count && status == TN_OK; n++) {
+        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, &graph->nodes[n], reads);
+        for (uint32_t i = 0; i < count; i++) {
+            const tni_storage *storage = &graph->storages[graph->values[reads[i]].storage];
+            const tni_value *owner = &graph->values[storage->owner];
+            uint64_t there = owner->source == TNI_WEIGHT ? where(session, owner->data) : 0;
+            tni_rule *rule = &compiled->rules[n];
+            if (where == where_held && there)
+                rule->wish |= there;   // more than its layer
+            if (!(there & rule->wish) || !(rule->wish & ~there))
+                continue;
+            rule->wish &= there;
+            rule->why = TNI_WHY_MEMORY;
+        }
+    }
+    return status;
+}
+
 tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
@@ -36,14 +108,19 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
         find_mapped(session, i, graph, compiled->mapped);
     for (uint32_t s = 0; s < graph->storage_count; s++)
         session->fit.mapping_places |= compiled->mapped[s];
-    if (tni_placement_is_free(&session->placement))
-        return TN_OK;
-    compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,
-                                           sizeof *compiled->rules);
-    if (!compiled->rules)
-        return tni_fail_memory(err, "a placement", graph->node_count * sizeof *compiled->rules);
-    return tni_placement_rules(&session->placement, &session->layers, session->devices,
-                               session->lane_count, graph, compiled->rules, NULL, err);
+    if (!tni_placement_is_free(&session->placement)) {
+        compiled->rules = tni_arena_take_array(&compiled->arena, graph->node_count,
+                                               sizeof *compiled->rules);
+        if (!compiled->rules)
+            return fail_rules(compiled, err);
+        tn_status status = tni_placement_rules(&session->placement, &session->layers,
+                                               session->devices, session->lane_count, graph,
+                                               compiled->rules, NULL, err);
+        if (status != TN_OK)
+            return status;
+    }
+    const tni_fit *fit = &session->fit;
+    return fit->held_place != TNP_NONE ? wish_weights(compiled, where_held, session, err) : TN_OK;
 }
 
 tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err)
@@ -74,39 +151,6 @@ tn_status tni_fit_warn_of_pins(tn_session *session, tn_error *err)
     return status;
 }
 
-// The places that keep a constant as it is.
-static uint64_t places_of(const tni_fit *fit, uint32_t lane_count, const void *data)
-{
-    uint64_t places = 0;
-    for (uint32_t p = 0; p < lane_count; p++) {
-        uint32_t low = 0, high = fit->kept_count;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            const tni_kept_bytes *at = &fit->kept[middle];
-            if (at->place < p || (at->place == p && (uintptr_t)at->data < (uintptr_t)data))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < fit->kept_count && fit->kept[low].place == p && fit->kept[low].data == data)
-            places |= UINT64_C(1) << p;
-    }
-    return places;
-}
-
-// Those that ask nothing, where the placement made none.
-static tn_status need_rules(tni_compiled *compiled, tn_error *err)
-{
-    uint32_t count = compiled->graph->node_count;
-    if (compiled->rules)
-        return TN_OK;
-    compiled->rules = tni_arena_take_array(&compiled->arena, count, sizeof *compiled->rules);
-    for (uint32_t n = 0; n < count && compiled->rules; n++)
-        compiled->rules[n] = (tni_rule){ UINT64_MAX, UINT64_MAX, TNI_WHY_COST, NULL };
-    return compiled->rules ? TN_OK
-                           : tni_fail_memory(err, "a placement", count * sizeof *compiled->rules);
-}
-
 tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err)
 {
     tn_status status = need_rules(compiled, err);
@@ -121,23 +165,5 @@ tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err)
 
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
-    const tn_graph *graph = compiled->graph;
-    tn_status status = need_rules(compiled, err);
-    if (status != TN_OK)
-        return status;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, &graph->nodes[n], reads);
-        for (uint32_t i = 0; i < count; i++) {
-            const tni_storage *storage = &graph->storages[graph->values[reads[i]].storage];
-            const tni_value *owner = &graph->values[storage->owner];
-            uint64_t there = owner->source == TNI_WEIGHT
-                                 ? places_of(&session->fit, session->lane_count, owner->data)
-                                 : 0;
-            if (!(there & compiled->rules[n].wish) || !(compiled->rules[n].wish & ~there))
-                continue;
-            compiled->rules[n].wish &= there;
-            compiled->rules[n].why = TNI_WHY_MEMORY;
-        }
-    }
-    return TN_OK;
+    return wish_weights(compiled, where_kept, session, err);
 }

@@ -21,6 +21,7 @@ tni_compiled *tni_graphs_add(tn_session *session, const tn_graph *graph, tn_erro
     tni_arena_init(&compiled->given.arena, allocator);
     tni_arena_init(&compiled->arena, allocator);
     compiled->given.number = session->next_number++;
+    compiled->given.runs = 1;
     compiled->given.graph = compiled->graph = graph;
     compiled->given.fingerprint = graph->fingerprint;
     session->graphs[session->graph_count++] = compiled;

@@ -18,6 +18,7 @@
 typedef struct tni_given {
     tni_arena arena;
     uint32_t number;         // what the application calls it by
+    double runs;             // how often it is likely to run, beside the others
     uint64_t fingerprint;    // of the graph, which all else is made for
     const tn_graph *graph;   // the application's
     uint32_t input_count;
@@ -74,6 +75,18 @@ tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const c
 // Asks about all graphs, where they share states on several devices, so that each state comes to
 // where all of them can run.
 tn_status tni_session_agree(tn_session *session, tn_error *err);
+// Asks about one graph, unless that is done: compiled->answers.
+tn_status tni_session_ask(tn_session *session, tni_compiled *compiled, tn_error *err);
+// What is asked of the schedule of a graph as the session is now; with the answers that it has.
+tn_status tni_session_request(tn_session *session, tni_compiled *compiled, tni_arena *arena,
+                              tni_schedule_request *out, tn_error *err);
+// A device that fails when it is asked would take nothing: it is the session that decides. status:
+// of the call that asked.
+tn_status tni_session_check_answers(tn_session *session, const tni_answers *answers,
+                                    tn_status status, tn_error *err);
+// Where a schedule of this graph has put states that were still free.
+void tni_session_note_places(tn_session *session, const tni_compiled *compiled,
+                             const tni_schedule *schedule);
 // Sets compiled->schedule, and compiled->graph to the one that was scheduled. States that were free
 // are then where the graph uses them.
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err);

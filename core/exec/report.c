@@ -43,6 +43,11 @@ static void fill_device(const tn_session *session, uint32_t place, tn_device_mem
     memory->in_place_saved_bytes = plan->unshared_bytes - plan->blocks_bytes;
     memory->packing_saved_bytes = plan->blocks_bytes - plan->peak_bytes;
     (void)tni_states_on(session, place, &memory->state_bytes);
+    uint32_t layers[TNI_MAX_PLACES];
+    if (session->graph_count) {
+        (void)tni_fit_count_layers(session, layers);
+        memory->layer_count = layers[place];
+    }
     for (uint32_t i = 0; i < session->resident_count; i++)
         if (session->residents[i].place == place)
             *(session->residents[i].is_mapped

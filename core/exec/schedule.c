@@ -5,17 +5,19 @@
 #include "base/error.h"
 #include "exec/session.h"
 
-// Where the schedule has put states that were still free.
-static void note_places(tn_session *session, const tni_compiled *compiled)
+void tni_session_note_places(tn_session *session, const tni_compiled *compiled,
+                             const tni_schedule *schedule)
 {
-    const tn_graph *graph = compiled->graph;
+    const tn_graph *graph = schedule->graph;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const tni_node *node = &graph->nodes[n];
         uint32_t values[TNI_MAX_READS + 1], count = tni_node_touches(graph, node, values);
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t state = compiled->state_of[graph->values[values[i]].storage];
+            uint32_t storage = graph->values[values[i]].storage;
+            uint32_t state = storage < schedule->given->storage_count ? compiled->state_of[storage]
+                                                                      : TNP_NONE;
             if (state != TNP_NONE)
-                session->states[state].place = compiled->schedule.places[n];
+                session->states[state].place = schedule->places[n];
         }
     }
 }
@@ -71,9 +73,8 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
     };
 }
 
-// A device that fails when it is asked would take nothing: it is the session that decides.
-static tn_status check_answers(tn_session *session, const tni_answers *answers, tn_status status,
-                               tn_error *err)
+tn_status tni_session_check_answers(tn_session *session, const tni_answers *answers,
+                                    tn_status status, tn_error *err)
 {
     for (uint32_t i = 0; i < session->lane_count; i++)
         if (answers->failed_places >> i & 1) {
@@ -105,7 +106,7 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
     tn_status status = places && wishes
                            ? tni_schedule_narrow(&request, &scratch, places, wishes, &failed, err)
                            : tni_fail_memory(err, "a table of states", count * sizeof *places);
-    status = check_answers(session, &failed, status, err);
+    status = tni_session_check_answers(session, &failed, status, err);
     for (uint32_t s = 0; s < count && status == TN_OK; s++) {
         if (compiled->state_of[s] == TNP_NONE)
             continue;
@@ -118,7 +119,7 @@ static tn_status narrow(tn_session *session, tni_compiled *compiled, bool *out_h
     return status;
 }
 
-static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
+tn_status tni_session_ask(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
     if (compiled->is_asked)
@@ -128,7 +129,7 @@ static tn_status ask(tn_session *session, tni_compiled *compiled, tn_error *err)
                                session->is_plan_only, &scratch, &compiled->answers, err);
     compiled->is_asked = status == TN_OK;
     tni_arena_finish(&scratch);
-    return check_answers(session, &compiled->answers, status, err);
+    return tni_session_check_answers(session, &compiled->answers, status, err);
 }
 
 tn_status tni_session_agree(tn_session *session, tn_error *err)
@@ -139,7 +140,7 @@ tn_status tni_session_agree(tn_session *session, tn_error *err)
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++) {
         status = tni_fit_begin_graph(session, session->graphs[g], err);
         if (status == TN_OK)
-            status = ask(session, session->graphs[g], err);
+            status = tni_session_ask(session, session->graphs[g], err);
     }
     // What one graph takes away may take more away in another that has the same states.
     bool has_changed = true;
@@ -158,16 +159,17 @@ tn_status tni_session_agree(tn_session *session, tn_error *err)
     return status;
 }
 
-// Of a session that is reserved: a device on which it has neither arena nor states gets nothing.
-static uint64_t reserved_places(const tn_session *session)
+// Those that may get nodes; 0 = all. Of a session that is reserved: not a device on which it has
+// neither arena nor states.
+static uint64_t open_places(const tn_session *session)
 {
-    uint64_t places = 0;
+    uint64_t places = 0, without = session->fit.without;
     for (uint32_t i = 0; i < session->lane_count && session->is_reserved; i++)
         if (session->lanes[i].arena_bytes)
             places |= UINT64_C(1) << i;
     for (uint32_t i = 0; i < session->state_count && session->is_reserved; i++)
         places |= UINT64_C(1) << session->states[i].place;
-    return places;
+    return without ? (places ? places : UINT64_MAX) & ~without : places;
 }
 
 // While memory is short: what is left of what is free for this graph. NULL when there is no memory.
@@ -186,38 +188,48 @@ static uint64_t *take_limits(const tn_session *session, const tni_compiled *comp
     return limits;
 }
 
+tn_status tni_session_request(tn_session *session, tni_compiled *compiled, tni_arena *arena,
+                              tni_schedule_request *out, tn_error *err)
+{
+    *out = request_of(session, compiled);
+    out->storage_places = take_places(session, compiled, arena);
+    out->places = open_places(session);
+    bool has_memory = out->storage_places != NULL;
+    if (session->fit.is_short) {
+        out->limits = take_limits(session, compiled, arena);
+        out->arena_bytes = session->fit.arena;
+        has_memory = has_memory && out->limits;
+    }
+    return has_memory
+               ? TN_OK
+               : tni_fail_memory(err, "a table of states",
+                                 compiled->graph->storage_count * sizeof *out->storage_places);
+}
+
 tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tn_status status = tni_fit_begin_graph(session, compiled, err);
     if (status == TN_OK && session->is_reserved)
         status = tni_fit_count_again(session, compiled, err);
     if (status == TN_OK)
-        status = ask(session, compiled, err);
+        status = tni_session_ask(session, compiled, err);
     if (status == TN_OK && session->fit.is_short)
         status = tni_fit_follow_weights(session, compiled, err);
     if (status == TN_OK && compiled->avoided)
         status = tni_fit_avoid(compiled, err);
+    tni_schedule_request request;
+    if (status == TN_OK)
+        status = tni_session_request(session, compiled, &compiled->arena, &request, err);
     if (status != TN_OK)
         return status;
-    tni_schedule_request request = request_of(session, compiled);
-    request.storage_places = take_places(session, compiled, &compiled->arena);
-    request.places = reserved_places(session);
     request.like = compiled->like;
-    bool has_memory = request.storage_places != NULL;
-    if (session->fit.is_short) {
-        request.limits = take_limits(session, compiled, &compiled->arena);
-        request.arena_bytes = session->fit.arena;
-        has_memory = has_memory && request.limits;
-    }
-    if (!has_memory)
-        return tni_fail_memory(err, "a table of states",
-                               compiled->graph->storage_count * sizeof *request.storage_places);
     status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
     compiled->is_asked = false;   // the answers are the schedule's, or gone with it
-    status = check_answers(session, &compiled->schedule.own_answers, status, err);
+    status = tni_session_check_answers(session, &compiled->schedule.own_answers, status, err);
     if (status == TN_OK)
         status = follow_schedule(compiled, err);
     if (status == TN_OK)
-        note_places(session, compiled);
-    return status == TN_OK ? tni_fit_note_kept(session, compiled, err) : status;
+        tni_session_note_places(session, compiled, &compiled->schedule);
+    return status == TN_OK ? tni_fit_note_kept(session, compiled, &compiled->schedule, err)
+                           : status;
 }

@@ -1,6 +1,7 @@
 // session.c: from graphs to a session, phase by phase. What a phase made is given back by
 // tn_session_destroy, however far creation came.
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -202,7 +203,7 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
                                  const char *call, tn_session_options *out_options, tn_error *err)
 {
     tn_status status = tni_take_options(out_options, sizeof *out_options,
-                                        TNI_UP_TO(tn_session_options, journal_bytes), given, call,
+                                        TNI_UP_TO(tn_session_options, graph_runs), given, call,
                                         err);
     if (status == TN_OK)
         status = tni_check_allocator(out_options->allocator, call, err);
@@ -221,6 +222,12 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
             return tni_fail(err, TN_E_ARG, "%s: graph %u is NULL", call, g);
         if (!graphs[g]->is_finished)
             return tni_fail(err, TN_E_GRAPH, "%s: graph %u is not finished", call, g);
+        double runs = out_options->graph_runs ? out_options->graph_runs[g] : 1;
+        if (!(runs >= 0) || !isfinite(runs))
+            return tni_fail(err, TN_E_ARG,
+                            "%s: graph_runs: graph %u is to run %g times: that is finite and not "
+                            "negative",
+                            call, g, runs);
     }
     for (uint32_t i = 0; i < out_options->device_count; i++) {
         const tn_device *device = out_options->devices ? out_options->devices[i] : NULL;
@@ -270,6 +277,8 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
         if (!tni_graphs_add(session, graphs[g], err))
             status = TN_E_HOST_MEMORY;
+        else if (options->graph_runs)
+            session->graphs[g]->given.runs = options->graph_runs[g];
     session->fingerprint = fingerprint(session);
     return status;
 }

@@ -24,6 +24,8 @@ typedef struct tuning {
     tni_spans spans;
     tni_bench *benches;
     tni_measured *measured;   // by device
+    bool *has_failed;         // by device
+    tn_error failure;         // of the first of these
 } tuning;
 
 static void keep_span(void *context, const char *plugin, const void *queue, const tnp_span *span)
@@ -145,7 +147,7 @@ static tn_status measure_links(tuning *t, uint32_t d, tn_error *err)
     memcpy(m->peers, t->devices[d]->measured.peers, sizeof m->peers);
     for (uint32_t other = 0; other < t->count && status == TN_OK; other++) {
         tn_device *a = t->devices[d], *b = t->devices[other];
-        if (other == d || !tni_device_is_beside(a, b))
+        if (other == d || t->has_failed[other] || !tni_device_is_beside(a, b))
             continue;
         tnp_link link = ask(t, d, other);
         tni_peer_figures *peer = link.flags & TNP_LINK_COPY ? peer_of(m, b->key) : NULL;
@@ -182,19 +184,43 @@ static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
     return status;
 }
 
+static tn_status open_device(tuning *t, uint32_t d, tn_error *err)
+{
+    return tni_bench_open(&t->benches[d], t->runtime, t->devices[d], &t->spans, err);
+}
+
+// One that fails is left out from then on: what the others give is worth keeping without it.
+static tn_status for_each_device(tuning *t, tn_status (*call)(tuning *t, uint32_t d, tn_error *err),
+                                 tn_error *err)
+{
+    for (uint32_t d = 0; d < t->count; d++) {
+        tn_error why;
+        tn_status status = t->has_failed[d] ? TN_OK : call(t, d, &why);
+        if (status == TN_E_HOST_MEMORY)
+            return tn_error_set(err, status, why.text);
+        if (status == TN_OK)
+            continue;
+        t->has_failed[d] = true;
+        if (t->failure.status == TN_OK)
+            t->failure = why;
+    }
+    return TN_OK;
+}
+
 // All devices are measured before the first figure is kept.
 static tn_status measure(tuning *t, tn_error *err)
 {
-    tn_status status = TN_OK;
+    tn_status status = for_each_device(t, open_device, err);
+    if (status == TN_OK)
+        status = for_each_device(t, measure_device, err);
+    if (status == TN_OK)
+        status = for_each_device(t, measure_links, err);
     for (uint32_t d = 0; d < t->count && status == TN_OK; d++)
-        status = tni_bench_open(&t->benches[d], t->runtime, t->devices[d], &t->spans, err);
-    for (uint32_t d = 0; d < t->count && status == TN_OK; d++)
-        status = measure_device(t, d, err);
-    for (uint32_t d = 0; d < t->count && status == TN_OK; d++)
-        status = measure_links(t, d, err);
-    for (uint32_t d = 0; d < t->count && status == TN_OK; d++)
-        status = tell_device(t, d, err);
-    return status;
+        if (!t->has_failed[d])
+            status = tell_device(t, d, err);
+    return status == TN_OK && t->failure.status != TN_OK
+               ? tn_error_set(err, t->failure.status, t->failure.text)
+               : status;
 }
 
 static tn_status find_devices(tuning *t, const tn_tune_options *options, tn_error *err)
@@ -205,7 +231,8 @@ static tn_status find_devices(tuning *t, const tn_tune_options *options, tn_erro
     t->devices = tni_alloc_zeroed(allocator, most, sizeof(tn_device *));
     t->benches = tni_alloc_zeroed(allocator, most, sizeof *t->benches);
     t->measured = tni_alloc_zeroed(allocator, most, sizeof *t->measured);
-    if (!t->devices || !t->benches || !t->measured)
+    t->has_failed = tni_alloc_zeroed(allocator, most, sizeof *t->has_failed);
+    if (!t->devices || !t->benches || !t->measured || !t->has_failed)
         return tni_fail_memory(err, "the figures of devices", most * sizeof *t->measured);
     for (uint32_t i = 0; i < options->device_count; i++) {
         tn_device *device = options->devices ? options->devices[i] : NULL;
@@ -263,6 +290,7 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options, const tn_
     tni_free(allocator, t.devices);
     tni_free(allocator, t.benches);
     tni_free(allocator, t.measured);
+    tni_free(allocator, t.has_failed);
     return status;
 }
 

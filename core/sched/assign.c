@@ -43,10 +43,12 @@ static void list_claims(assigning *a)
 {
     for (uint32_t c = 0; c < a->answers->claim_count; c++) {
         const tni_claim *claim = &a->answers->claims[c];
+        const double *times = a->assigned->is_decomposed ? a->request->own_times : NULL;
         a->claims[c] = (tni_problem_claim){ .place = claim->place,
                                             .node_count = claim->node_count,
                                             .nodes = claim->nodes,
-                                            .cost_ns = claim->cost_ns,
+                                            .cost_ns = claim->cost_ns *
+                                                       (times ? times[claim->place] : 1),
                                             .bytes = claim->resident_bytes };
     }
 }

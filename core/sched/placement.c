@@ -45,6 +45,8 @@ static tn_status check(const tn_placement *asked, tn_error *err)
         return tni_fail(err, TN_E_ARG,
                         "placement: shares: %u shares are counted, but shares is NULL",
                         asked->share_count);
+    if (asked->shares && !asked->share_count)
+        return tni_fail(err, TN_E_ARG, "placement: shares: shares are given, and share_count is 0");
     if (asked->pin_count && !asked->pins)
         return tni_fail(err, TN_E_ARG, "placement: pins: %u pins are counted, but pins is NULL",
                         asked->pin_count);

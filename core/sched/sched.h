@@ -203,7 +203,9 @@ typedef struct tni_schedule_request {
                                    // NULL = as many as they want
     const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
     tni_keeping keeping;
-    tni_answers *answers;       // of tni_ask to the graph, taken over; NULL = it is asked now
+    const double *own_times;   // by device: claims on a graph in which composites are decomposed
+                               // cost so many times what they say; NULL = once
+    tni_answers *answers;      // of tni_ask to the graph, taken over; NULL = it is asked now
     const tni_schedule *like;   // of a graph with the same ops and operands: its units, on its
                                 // places, where all of them are offered and fit; NULL = none
 } tni_schedule_request;

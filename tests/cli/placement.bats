@@ -177,3 +177,52 @@ gets() {
         on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 --override-tensor ffn=a
     fails_with 3 "a: this device has no matmul" on '[{"name":"a","except":["matmul"]}]' run austen a -n 1 -ot ffn=a
 }
+
+@test "plan tells which device has how many layers, and what was chosen over what" {
+    local few='[{"name":"a","memory_bytes":2000000},{"name":"b","memory_bytes":2500000}]'
+    on "$few" plan austen --ctx 64 2>told >text
+    [ ! -s told ]   # nothing was asked: where it is is no warning, on one device or several
+    grep -q '^layers: ' text
+    grep -q '^  chosen by what a prompt and new tokens cost: ' text
+    grep -q '^  bounds, and what is proved, are for states and weights where they are$' text
+    on "$few" plan austen --ctx 64 --json 2>told | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+p = d["placement"]
+assert p["layers"] == 5 and p["by_memory"] and d["warnings"] == [], p
+assert sum(x["layers"] for x in d["devices"]) + p["divided_layers"] == 5
+assert p["compared"][0]["outcome"] == "chosen" and p["compared"][0]["times"] == 1
+assert len(p["compared"]) > 3 and all(c["times"] >= 0.999 or c["outcome"] == "no room" for c in p["compared"])'
+    on "$few" plan austen --ctx 64 --batch 1 2>told >text
+    [ "$(cat told)" = "tenon: warning: memory is short, and --batch 1 is placed for 1 token at once: run is for 64 and may be placed otherwise" ]
+    on "$few" plan austen --ctx 64 -ot 'zebra=a' --json 2>told | grep -q "\"warnings\":\[.*'zebra'"
+}
+
+@test "a layer is on the device that has its bytes" {
+    local two='[{"name":"a"},{"name":"b"}]'
+    on "$two" run austen "It is a truth" -n 1 --ctx 64 -sm row -ts 0,1 --explain >text 2>told
+    grep -qx "placement: b gets 5 of 5 layers" told
+    run ! grep -q "placement: a gets" told
+}
+
+@test "layers that are asked to be on GPUs and are on the CPU are a warning" {
+    tenon run austen a -n 1 --ctx 64 -ngl 99 -sm row >text 2>told
+    [ "$(cat told | grep -c '^tenon: warning: ')" = 1 ]
+    grep -qx "tenon: warning: placement: layers are asked to be on GPUs, and there is none: they are on the CPU" told
+    on "$two" run austen a -n 1 --ctx 64 -sm none -ngl all -mg cpu0 >text 2>told
+    grep -qx "tenon: warning: placement: layers are asked to be on a GPU, and the main device, cpu0, is a CPU: they are there" told
+    tenon run austen a -n 1 --ctx 64 -ngl 0 >text 2>told
+    run ! grep -q warning told
+}
+
+@test "what is wrong with a placement is told by the option, and what to do" {
+    fails_with 2 "tenon: -ot: override 'ffn(' at character 4: " on "$two" run austen a -n 1 -ot 'ffn(=a'
+    fails_with 2 "tenon: -ot 'ffn=a,attn=b': one REGEX=DEVICE is expected: repeat -ot for more" on "$two" run austen a -n 1 -ot 'ffn=a,attn=b'
+    fails_with 2 "tenon: --device: a is given twice" on "$two" run austen a -n 1 --device a,a
+    on "$two" run austen "It is" -n 1 --ctx 64 --device cpu --explain >text 2>told
+    grep -q '^cpu0: needs' told
+    # Neither is itself the other that would take a share.
+    local small='[{"name":"a","memory_bytes":2000000},{"name":"b","memory_bytes":2000000}]'
+    fails_with 5 "nor does it fit when others take a share: b has 2000000 bytes free" on "$small" plan austen --device a,b --ctx 256
+    fails_with 5 "nor does it fit when others take a share: b has 2000000 bytes free" on "$small" plan austen --device a,b --ctx 256 -sm layer
+}

@@ -107,3 +107,20 @@ PY
     XDG_CACHE_HOME= HOME= fails_with 6 "there is no place for a cache" on tune --size 256 --device a
     DEVICES='[{"name":"a","fail":{"call":"queue_copy"}}]' fails_with 7 "a: " on tune --size 256 --device a
 }
+
+@test "a device that fails is left out, and the others are measured and kept" {
+    local code=0
+    DEVICES='[{"name":"b"},{"name":"a","fail":{"call":"queue_submit","at":3,"lost":true}}]'
+    on tune --size 512 --device b,a,cpu >text 2>told || code=$?
+    [ "$code" = 7 ]
+    grep -q '^tenon: a: ' told
+    grep -q '^tenon: warning: what failed is left out, the others are measured$' told
+    grep -q '^b: its claims count' text
+    grep -q '^cpu0: its claims count' text
+    run ! grep -q '^a\|  a ' text
+    [ "$(grep -c '^  kept at ' text)" = 2 ]
+    code=0
+    on tune --size 512 --dry-run --json --device a,b >text 2>told || code=$?
+    [ "$code" = 7 ]
+    grep -q '"devices":\[{"name":"b",' text
+}

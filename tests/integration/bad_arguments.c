@@ -71,6 +71,7 @@ static void a_struct_to_fill_without_a_size_is_refused(void **state)
     tn_device_memory device_memory = { 0 };
     tn_graph_memory graph_memory = { 0 };
     tn_graph_schedule schedule = { 0 };
+    tn_placement_report placement = { 0 };
     tn_value_info value = { 0 };
     tn_model_part part = { 0 };
     tn_model_key key = { 0 };
@@ -82,6 +83,7 @@ static void a_struct_to_fill_without_a_size_is_refused(void **state)
     SIZE_REFUSED("its options", tn_plan_intervals, &one, 1, &plan_options, &offset, NULL);
     SIZE_REFUSED("out_memory", tn_session_device_memory, session, 0, &device_memory);
     SIZE_REFUSED("out_memory", tn_session_graph_memory, session, 0, 0, &graph_memory);
+    SIZE_REFUSED("out_report", tn_session_placement, session, &placement, NULL);
     SIZE_REFUSED("out_schedule", tn_session_graph_schedule, session, 0, &schedule);
     SIZE_REFUSED("out_info", tn_graph_value_info, graph, input, &value);
     SIZE_REFUSED("out_part", tn_model_part_at, model, 0, &part);

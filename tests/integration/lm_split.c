@@ -452,9 +452,13 @@ static void shares_that_are_none_are_refused(void **state)
         const double *shares;
         uint32_t count;
         const char *words;
-    } cases[] = { { all_0, 2, "all shares are 0" },      { below_0, 2, "share 1 is -1" },
-                  { no_number, 2, "share 1 is nan" },    { no_end, 2, "share 0 is inf" },
-                  { too_many, 3, "3 shares are given" }, { NULL, 2, "2 shares are counted" } };
+    } cases[] = { { all_0, 2, "all shares are 0" },
+                  { below_0, 2, "share 1 is -1" },
+                  { no_number, 2, "share 1 is nan" },
+                  { no_end, 2, "share 0 is inf" },
+                  { too_many, 3, "3 shares are given" },
+                  { NULL, 2, "2 shares are counted" },
+                  { all_0, 0, "shares are given, and share_count is 0" } };
     static const char *const on[] = { "a", "b", NULL };
     tn_runtime *runtime = rig_simulated(DEVICES, NULL);
     tn_model *model = open_model(TEST_MODEL);

@@ -99,6 +99,9 @@ static void schedules_name_what_is_null(void **state)
     tn_sink sink = { 0 };
     tn_link_cost link = { .size = sizeof link };
 
+    tn_placement_report placement = { .size = sizeof placement };
+    REFUSED("session", tn_session_placement, NULL, &placement, NULL);
+    REFUSED("out_report", tn_session_placement, session, NULL, NULL);
     REFUSED("session", tn_session_graph_schedule, NULL, 0, &schedule);
     REFUSED("out_schedule", tn_session_graph_schedule, session, 0, NULL);
     REFUSED("session", tn_session_segments, NULL, 0, &segments);

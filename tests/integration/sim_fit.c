@@ -1,6 +1,7 @@
 // Where work goes when it is told where to go, and when memory is short: on simulated devices, with
 // the results of the CPU alone.
 #include <setjmp.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -824,6 +825,185 @@ static void the_default_is_never_dearer_than_layers(void **state)
     tn_graph_destroy(graph);
 }
 
+// -------------------------------------------------------------------------- against orders by hand
+
+enum { ENTRIES = 4 * WIDTH, MOST_DEVICES = 3 };
+
+// Like a language model: a table that the first product reads and, as one layer more, the last.
+static tn_graph *make_model(int64_t tokens)
+{
+    static float table[WIDTH * ENTRIES];
+    tn_graph *graph = rig_graph();
+    rig_fill(table, WIDTH * ENTRIES, 50);
+    tn_value x = rig_input(graph, "x", 2, WIDTH, tokens, 0);
+    tn_value e = tn_graph_weight(graph, "e", TN_DTYPE_F32, 2, (int64_t[]){ WIDTH, ENTRIES }, table,
+                                 sizeof table);
+    tn_value y = tn_graph_slice(graph, tn_graph_matmul(graph, x, e), 0, 0, WIDTH);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        char name[16];
+        tn_graph_mark(graph, i, TN_NO_PART);
+        snprintf(name, sizeof name, "w.%u", i);
+        y = tn_graph_matmul(graph, tn_graph_scale(graph, y, 0.2f),
+                            tn_graph_weight(graph, name, TN_DTYPE_F32, 2,
+                                            (int64_t[]){ WIDTH, WIDTH }, weights[i], WEIGHT_BYTES));
+        y = rig_op(graph, TNP_OP_TANH, y);
+    }
+    tn_graph_mark(graph, LAYERS, TN_NO_PART);
+    rig_finish(graph, tn_graph_matmul(graph, y, e));
+    return graph;
+}
+
+static const double model_runs[] = { 128, 2 };   // of one token, and of many
+
+// What all runs take; below 0 = it cannot be so.
+static double runs_cost_ns(tn_runtime *runtime, tn_graph *const *graphs, const char *const *names,
+                           const tn_placement *placement)
+{
+    tn_device *devices[MOST_DEVICES + 1];
+    tn_session_options options = {
+        .size = sizeof options, .devices = devices, .placement = placement, .graph_runs = model_runs
+    };
+    tn_session *session = NULL;
+    double sum = 0;
+    for (; names[options.device_count]; options.device_count++)
+        devices[options.device_count] = rig_device(runtime, names[options.device_count]);
+    tn_status status = tn_session_create(runtime, (const tn_graph *const *)graphs, 2, &options,
+                                         &session, NULL);
+    for (uint32_t g = 0; g < 2 && status == TN_OK; g++) {
+        tn_graph_schedule schedule = { .size = sizeof schedule };
+        assert_int_equal(tn_session_graph_schedule(session, g, &schedule, NULL), TN_OK);
+        sum += model_runs[g] * schedule.cost_ns;
+    }
+    tn_session_destroy(session);
+    return status == TN_OK ? sum : -1;
+}
+
+typedef struct by_hand {
+    tn_runtime *runtime;
+    tn_graph *graphs[2];
+    double chosen_ns;
+    const char *devices;   // their setting
+} by_hand;
+
+static void is_no_faster(const by_hand *b, const char *const *names, const tn_placement *order,
+                         const char *what)
+{
+    double ns = runs_cost_ns(b->runtime, b->graphs, names, order);
+    if (ns >= 0 && ns < b->chosen_ns * 0.999)
+        fail_msg("%s: %g ns are chosen, %s: %g ns", b->devices, b->chosen_ns, what, ns);
+}
+
+static void try_orders(const by_hand *b)
+{
+    static const double shares[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 3, 1 }, { 1, 3 } };
+    const tn_placement all = { .size = sizeof all, .layer_rule = TN_LAYERS_ALL };
+    const tn_pin pin = { "e", rig_device(b->runtime, "cpu0") };
+    const tn_placement pinned = { .size = sizeof pinned, .pins = &pin, .pin_count = 1 };
+    is_no_faster(b, a_b_and_cpu, &all, "all layers");
+    is_no_faster(b, a_b_and_cpu, &pinned, "the table on the CPU");
+    is_no_faster(b, a_and_cpu, NULL, "without b");
+    is_no_faster(b, (const char *[]){ "b", "cpu0", NULL }, NULL, "without a");
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const tn_placement divided = { .size = sizeof divided,
+                                       .split_mode = TN_SPLIT_LAYER,
+                                       .shares = shares[i],
+                                       .share_count = 2 };
+        is_no_faster(b, a_b_and_cpu, &divided, "layers by shares");
+    }
+    for (int i = 0; i < 2; i++) {
+        const tn_placement one = { .size = sizeof one,
+                                   .split_mode = TN_SPLIT_NONE,
+                                   .main_device = rig_device(b->runtime, i ? "b" : "a") };
+        is_no_faster(b, a_b_and_cpu, &one, "all layers on one device");
+    }
+}
+
+// States are where the graphs want them that run most: a has the bandwidth for one row, b the speed
+// for many.
+static void states_are_where_the_likely_runs_want_them(void **state)
+{
+    (void)state;
+    static const double runs[][2] = { { 1000, 1 }, { 1, 1000 } };
+    tn_graph *graphs[] = { make_layers(1, true), make_layers(MOST_TOKENS, true) };
+    tn_runtime *runtime = rig_simulated("[{\"name\":\"a\",\"gflops\":50,\"gbps\":2000},"
+                                        "{\"name\":\"b\",\"gflops\":2000,\"gbps\":100}]",
+                                        NULL);
+    tn_device *devices[] = { rig_device(runtime, "a"), rig_device(runtime, "b") };
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_session_options options = {
+            .size = sizeof options, .devices = devices, .device_count = 2, .graph_runs = runs[i]
+        };
+        tn_session *session = NULL;
+        assert_int_equal(tn_session_create(runtime, (const tn_graph *const *)graphs, 2, &options,
+                                           &session, NULL),
+                         TN_OK);
+        assert_int_equal(memory_of(session, i).state_bytes, LAYERS * WIDTH * 4 * sizeof(float));
+        tn_session_destroy(session);
+    }
+    tn_runtime_destroy(runtime);
+    for (int g = 0; g < 2; g++)
+        tn_graph_destroy(graphs[g]);
+}
+
+// A number of runs is finite and not negative.
+static void runs_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const double runs[] = { -1, NAN, INFINITY };
+    tn_graph *graph = make_layers(1, false);
+    tn_runtime *runtime = rig_simulated("[]", NULL);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        tn_session_options options = { .size = sizeof options, .graph_runs = &runs[i] };
+        tn_session *session = NULL;
+        tn_error err;
+        assert_int_equal(
+            tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options, &session, &err),
+            TN_E_ARG);
+        assert_non_null(strstr(err.text, "graph_runs: graph 0 is to run "));
+    }
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
+// Nobody has to order by hand what is faster than the default: by what all likely runs take.
+static void no_order_by_hand_is_faster_than_the_default(void **state)
+{
+    (void)state;
+    enum { SETTINGS = 8 };
+    static const unsigned speeds[] = { 50, 100, 200, 500, 2000 };
+    uint32_t seed = 1, short_count = 0;
+    for (int i = 0; i < SETTINGS; i++) {
+        char devices[300];
+        size_t used = 0;
+        for (int d = 0; d < 2; d++) {
+            uint32_t drawn[4];
+            for (int k = 0; k < 4; k++)
+                drawn[k] = (seed = seed * 1664525 + 1013904223) >> 8;
+            used += (size_t)snprintf(devices + used, sizeof devices - used,
+                                     "%c{\"name\":\"%c\",\"memory_bytes\":%u,\"gflops\":%u,"
+                                     "\"gbps\":%u,\"host_visible\":%s}%s",
+                                     d ? ',' : '[', 'a' + d, 60000 + drawn[0] % 240000,
+                                     speeds[drawn[1] % 5], speeds[drawn[2] % 5],
+                                     drawn[3] % 3 ? "true" : "false", d ? "]" : "");
+        }
+        by_hand b = { .runtime = rig_simulated(devices, NULL),
+                      .graphs = { make_model(1), make_model(MOST_TOKENS) },
+                      .devices = devices };
+        b.chosen_ns = runs_cost_ns(b.runtime, b.graphs, a_b_and_cpu, NULL);
+        if (b.chosen_ns < 0)
+            fail_msg("%s: nothing fits", devices);
+        try_orders(&b);
+        tn_session *session = need(b.runtime, b.graphs, 2, a_b_and_cpu, NULL);
+        short_count += strstr(rig_explain(session), "what is fastest does not fit") != NULL;
+        tn_session_destroy(session);
+        for (int g = 0; g < 2; g++)
+            tn_graph_destroy(b.graphs[g]);
+        tn_runtime_destroy(b.runtime);
+    }
+    if (short_count < SETTINGS / 2)
+        fail_msg("memory is short in %u of %d", short_count, SETTINGS);
+}
+
 // 51 of tests/cases.md: a fast device behind a slow link, batches of 1 to 64: by what the model
 // says of both, and where it changes depends on the link.
 static void a_slow_link_decides_by_its_cost(void **state)
@@ -988,6 +1168,9 @@ int main(void)
         cmocka_unit_test(more_layers_than_fit_become_fewer_and_that_is_told),
         cmocka_unit_test(out_of_memory_while_loading_less_is_placed_there),
         cmocka_unit_test(the_default_is_never_dearer_than_layers),
+        cmocka_unit_test(states_are_where_the_likely_runs_want_them),
+        cmocka_unit_test(runs_that_cannot_be_are_refused),
+        cmocka_unit_test(no_order_by_hand_is_faster_than_the_default),
         cmocka_unit_test(a_slow_link_decides_by_its_cost),
         cmocka_unit_test(cheap_ops_between_stay_where_they_need_no_round_trip),
         cmocka_unit_test(layers_of_one_state_stay_together),

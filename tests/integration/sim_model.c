@@ -337,11 +337,11 @@ static void placed_anywhere_the_model_has_the_same_bits(void **state)
         tn_placement asked = { .size = sizeof asked,
                                .split_mode = draw(5),
                                .layer_rule = draw(3),
-                               .shares = shares,
                                .kv_device = draw(4) ? NULL : all[2] };
         tlm_override overrides[] = { { patterns[draw(6)], all[2] }, { patterns[draw(6)], all[2] } };
         asked.gpu_layers = asked.layer_rule == TN_LAYERS_COUNT ? draw(7) : 0;
         asked.share_count = asked.split_mode >= TN_SPLIT_LAYER ? draw(3) : 0;
+        asked.shares = asked.share_count ? shares : NULL;
         tn_model *model = open_model();
         tlm_context *context = NULL;
         tn_error err = { 0 };

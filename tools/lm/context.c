@@ -105,10 +105,23 @@ static uint64_t journal_bytes(const tlm_context *c)
     return c->capacity * heads + SLACK_BATCHES * batch;
 }
 
+// Where weights and states are is chosen for a prompt and as many tokens as run and bench have by
+// default. A rest of it runs in each graph between.
+static void find_runs(const tlm_context *c, double runs[MOST_VARIANTS])
+{
+    enum { PROMPT_TOKENS = 512, NEW_TOKENS = 128 };
+    uint32_t last = c->variant_count - 1;
+    for (uint32_t i = 0; i <= last; i++)
+        runs[i] = i == 0 ? NEW_TOKENS : 1;
+    runs[last] += (double)PROMPT_TOKENS / c->sizes[last] - (last > 0);
+}
+
 static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_context_options *o,
                                 tn_error *err)
 {
     const tn_graph *graphs[MOST_VARIANTS];
+    double runs[MOST_VARIANTS];
+    find_runs(c, runs);
     tn_session_options options = {
         .size = sizeof options,
         .device_count = o->device_count,
@@ -117,6 +130,7 @@ static tn_status create_session(tlm_context *c, tn_runtime *runtime, const tlm_c
         .placement = c->overrides.is_given ? &c->overrides.placement : NULL,
         .flags = o->flags & TLM_NO_FAILOVER ? TN_SESSION_NO_FAILOVER : 0,
         .journal_bytes = journal_bytes(c),
+        .graph_runs = runs,
     };
     tn_status status = tn_session_create(runtime, graphs, tlm_context_graphs(c, graphs), &options,
                                          &c->session, err);

@@ -53,10 +53,17 @@ tn_status tlm_context_say_what_fits(const tlm_context *c, tn_runtime *runtime,
     if (would_fit(c, runtime, options, c->capacity) != TN_E_DEVICE_MEMORY)
         return full.status;   // it is not the context: a device failed
     uint32_t tokens = longest_that_fits(c, runtime, options);
-    return tokens ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit",
-                             full.text, tokens, tokens == 1 ? "" : "s")
-                  : tlm_fail(err, full.status,
-                             "%s; no context would fit, not even of one token: smaller types need "
-                             "less",
-                             full.text);
+    // Divided layers need smaller buffers: what fits then is another matter.
+    uint32_t mode = options->placement ? options->placement->split_mode : TN_SPLIT_FREE;
+    bool may_be_divided = options->device_count > 1 && mode != TN_SPLIT_ROW &&
+                          mode != TN_SPLIT_TENSOR;
+    return tokens
+               ? tlm_fail(err, full.status, "%s; a context of %" PRIu32 " token%s would fit%s",
+                          full.text, tokens, tokens == 1 ? "" : "s",
+                          may_be_divided ? ", perhaps more where split mode tensor divides layers"
+                                         : "")
+               : tlm_fail(err, full.status,
+                          "%s; no context would fit, not even of one token: smaller types need "
+                          "less",
+                          full.text);
 }

@@ -25,6 +25,8 @@ enum {
 // One line on stderr, "tenon: …"; answers `code`, so that a failing path is one line.
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// All notes so far that begin with "warning: ", without that, a line each.
+const char *cli_warnings(void);
 const char *cli_last_failure(void);   // the last line of cli_fail and its kin, "" = none; lent
 // On a terminal: a line that the next one, or the next message, replaces; "" wipes it.
 void cli_show(const char *format, ...) __attribute__((format(printf, 1, 2)));

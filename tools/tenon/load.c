@@ -75,7 +75,7 @@ int cli_load_context(cli_loaded *loaded, const cli_model_options *given, uint32_
                                 .context_tokens = (uint32_t)given->ctx,
                                 .batch_tokens = batch_tokens };
     parse_kv_type(given->kv_type, &how.kv_type);
-    int code = cli_place(loaded->runtime, &given->placement, &placed);
+    int code = cli_place(loaded->runtime, &given->placement, given->devices, &placed);
     if (code == CLI_OK)
         code = cli_find_devices(loaded->runtime, given->devices, &devices, &how.device_count);
     how.devices = devices;

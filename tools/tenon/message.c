@@ -13,6 +13,7 @@ enum { LINE_BYTES = 8192 };
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;   // devices warn from any thread
 static int shown;   // letters of the line that cli_show left on the terminal
 static char last_failure[LINE_BYTES];
+static char warnings[2 * LINE_BYTES];   // lines; what is too much is cut
 
 // One line: what a path or a word brings along may be a line end or steer a terminal.
 static void make_line(char line[LINE_BYTES], const char *format, va_list arguments)
@@ -54,6 +55,17 @@ const char *cli_last_failure(void)
     return last_failure;
 }
 
+static void keep_warning(const char *line)
+{
+    static const char word[] = "warning: ";
+    if (strncmp(line, word, sizeof word - 1) != 0)
+        return;
+    pthread_mutex_lock(&writing);
+    size_t used = strlen(warnings);
+    snprintf(warnings + used, sizeof warnings - used, "%s\n", line + sizeof word - 1);
+    pthread_mutex_unlock(&writing);
+}
+
 void cli_note(const char *format, ...)
 {
     char line[LINE_BYTES];
@@ -61,7 +73,13 @@ void cli_note(const char *format, ...)
     va_start(arguments, format);
     make_line(line, format, arguments);
     va_end(arguments);
+    keep_warning(line);
     say(line);
+}
+
+const char *cli_warnings(void)
+{
+    return warnings;
 }
 
 void cli_show(const char *format, ...)

@@ -50,7 +50,14 @@ void cli_name_placement(tn_error *err)
                   { "main_device", "main-device" }, { "kv_device", "kv-device" },
                   { "pins", "override-tensor" } };
     static const char prefix[] = "placement: ";
+    static const char override[] = "override '";
     size_t skip = sizeof prefix - 1;
+    if (strncmp(err->text, override, sizeof override - 1) == 0) {
+        tn_error told = *err;
+        snprintf(err->text, sizeof err->text, "%s: %.400s", cli_typed("override-tensor"),
+                 told.text);
+        return;
+    }
     for (size_t i = 0; i < sizeof names / sizeof *names && !strncmp(err->text, prefix, skip); i++) {
         size_t length = strlen(names[i].field);
         const char *rest = err->text + skip + length;
@@ -150,23 +157,36 @@ static int take_shares(const char *text, cli_placed *to)
     return CLI_OK;
 }
 
-// A device by its name, or "cpu" for the first CPU.
-static int find_device(tn_runtime *runtime, const char *option, const char *name,
+// Where the devices are not named those of software are not used.
+static int find_device(tn_runtime *runtime, bool are_named, const char *option, const char *name,
                        tn_device **out_device)
 {
-    if (!name)
-        return CLI_OK;
-    *out_device = strcmp(name, "cpu") == 0 ? tn_runtime_find_device(runtime, "cpu") : NULL;
-    for (uint32_t i = 0; i < tn_runtime_device_count(runtime) && !*out_device; i++) {
-        tn_device_info info = { .size = sizeof info };
-        tn_device_describe(tn_runtime_device(runtime, i), &info);
-        if (strcmp(name, "cpu") == 0 && info.kind == TN_KIND_CPU)
-            *out_device = tn_runtime_device(runtime, i);
-    }
-    return *out_device ? CLI_OK : cli_find_device(runtime, option, name, out_device);
+    int code = name ? cli_find_device(runtime, option, name, out_device) : CLI_OK;
+    if (name && code == CLI_OK && !are_named && !tn_device_is_default(*out_device))
+        return cli_fail(CLI_USAGE,
+                        "%s: %s is a software device, which is used only where --device names it",
+                        option, name);
+    return code;
 }
 
-static int take_overrides(tn_runtime *runtime, const cli_list *texts, cli_placed *to)
+// "a=b,c=d" in place of two options: a pattern that contains a device.
+static int check_pattern(tn_runtime *runtime, const char *option, const char *text, size_t length)
+{
+    for (const char *at = text; (at = memchr(at, '=', length - (size_t)(at - text))); at++) {
+        char name[64];
+        size_t size = strcspn(at + 1, ",=");
+        if (at[1 + size] != ',' || size >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)size, at + 1);
+        if (strcmp(name, "cpu") == 0 || tn_runtime_find_device(runtime, name))
+            return cli_fail(CLI_USAGE, "%s '%s': one REGEX=DEVICE is expected: repeat %s for more",
+                            option, text, option);
+    }
+    return CLI_OK;
+}
+
+static int take_overrides(tn_runtime *runtime, bool are_named, const cli_list *texts,
+                          cli_placed *to)
 {
     int code = CLI_OK;
     if (texts->count == 0)
@@ -183,12 +203,15 @@ static int take_overrides(tn_runtime *runtime, const cli_list *texts, cli_placed
         to->overrides[i].pattern = to->patterns[i];
         if (!to->patterns[i])
             return cli_fail(CLI_MEMORY, "not enough memory for %u overrides", texts->count);
-        code = find_device(runtime, texts->typed[i], equals + 1, &to->overrides[i].device);
+        code = check_pattern(runtime, texts->typed[i], text, (size_t)(equals - text));
+        if (code == CLI_OK)
+            code = find_device(runtime, are_named, texts->typed[i], equals + 1,
+                               &to->overrides[i].device);
     }
     return code;
 }
 
-int cli_place(tn_runtime *runtime, const cli_placement *given, cli_placed *out)
+int cli_place(tn_runtime *runtime, const cli_placement *given, bool are_named, cli_placed *out)
 {
     *out = (cli_placed){ .placement = { .size = sizeof out->placement } };
     int code = take_gpu_layers(given->gpu_layers, &out->placement);
@@ -197,10 +220,10 @@ int cli_place(tn_runtime *runtime, const cli_placement *given, cli_placed *out)
     if (code == CLI_OK)
         code = take_shares(given->tensor_split, out);
     if (code == CLI_OK)
-        code = find_device(runtime, cli_typed("main-device"), given->main_device,
+        code = find_device(runtime, are_named, cli_typed("main-device"), given->main_device,
                            &out->placement.main_device);
     if (code == CLI_OK)
-        code = find_device(runtime, cli_typed("kv-device"), given->kv_device,
+        code = find_device(runtime, are_named, cli_typed("kv-device"), given->kv_device,
                            &out->placement.kv_device);
-    return code == CLI_OK ? take_overrides(runtime, &given->overrides, out) : code;
+    return code == CLI_OK ? take_overrides(runtime, are_named, &given->overrides, out) : code;
 }

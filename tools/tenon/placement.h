@@ -21,8 +21,8 @@ typedef struct cli_placement {
                          "the last N layers on GPUs, the output is one more; auto (the default) "  \
                          "or all (-ngl)"),                                                         \
         CLI_PLACEMENT_OPTION(type, field.split_mode, "split-mode", CLI_TEXT, "MODE",               \
-                             "over several GPUs: none, layer, row or tensor (default: as is "      \
-                             "fastest) (-sm)"),                                                    \
+                             "over several GPUs: none, layer, row or tensor (default: nodes and "  \
+                             "whole layers, as is fastest; row and tensor only if asked) (-sm)"),  \
         CLI_PLACEMENT_OPTION(type, field.tensor_split, "tensor-split", CLI_TEXT, "X,...",          \
                              "the part of each GPU, such as 3,1 (default: by memory) (-ts)"),      \
         CLI_PLACEMENT_OPTION(type, field.main_device, "main-device", CLI_TEXT, "NAME",             \
@@ -44,7 +44,7 @@ typedef struct cli_placed {
 } cli_placed;
 
 // CLI_OK, or the exit code after a line.
-int cli_place(tn_runtime *runtime, const cli_placement *given, cli_placed *out);
+int cli_place(tn_runtime *runtime, const cli_placement *given, bool are_named, cli_placed *out);
 void cli_drop_placed(cli_placed *placed);
 
 // Errors that name a field of a tn_placement name the option instead, as it was typed.

@@ -9,7 +9,8 @@ enum { MOST_BATCH = 512 };   // of a context
 static const cli_option options[] = {
     CLI_TEXTLESS_MODEL_OPTIONS,
     { "batch", 0, CLI_NUMBER, "N", offsetof(plan_options, batch), 1, MOST_BATCH,
-      "tokens at once, at most the context (default: as run has it, 512)" },
+      "of a context that takes N tokens at once; placed by that where memory is short (default: "
+      "as run has it, 512)" },
     { "explain", 0, CLI_TEXT, "NAME", offsetof(plan_options, explain), 0, 0,
       "say why what has this name is where it is: a node, value, output, op or device" },
     { "intervals", 0, CLI_TEXT, "FILE", offsetof(plan_options, intervals), 0, 0,
@@ -45,6 +46,16 @@ static void warn_of_cut(const plan_report *r, int64_t batch)
         cli_note("--batch %" PRId64 " is planned as %" PRIu32
                  ": there are no more in a context of %" PRIu32 " token%s",
                  batch, tokens, r->info.context_tokens, cli_plural(r->info.context_tokens));
+}
+
+// The graphs that a session has decide together where its weights are.
+static void warn_of_batch(const plan_report *r, int64_t batch)
+{
+    uint32_t most = r->info.context_tokens < MOST_BATCH ? r->info.context_tokens : MOST_BATCH;
+    if (batch && batch < most && r->compared_count)
+        cli_note("warning: memory is short, and --batch %" PRId64 " is placed for %" PRId64
+                 " token%s at once: run is for %" PRIu32 " and may be placed otherwise",
+                 batch, batch, cli_plural((uint64_t)batch), most);
 }
 
 // Names come from the file: what controls a terminal is not passed on.
@@ -121,6 +132,7 @@ static int plan_model(const plan_options *given, const char *model)
     if (code == CLI_OK) {
         cli_catch_interrupt();
         warn_of_cut(&report, given->batch);
+        warn_of_batch(&report, given->batch);
         code = tell(given, &loaded, &report);
     }
     plan_drop_report(&report);

@@ -41,8 +41,18 @@ typedef struct plan_link {
     tn_link_cost cost;
 } plan_link;
 
+// What was compared with what was chosen.
+typedef struct plan_compared {
+    uint32_t outcome;   // TN_COMPARED_…
+    double times;
+    char *name;
+} plan_compared;
+
 typedef struct plan_report {
     const char *model;   // as the user wrote it
+    tn_placement_report placement;
+    plan_compared *compared;   // the chosen one first
+    uint32_t compared_count;
     tlm_context_info info;
     uint32_t threads, device_count, graph_count;
     uint64_t needed_bytes, mapped_bytes;   // of all devices and the file, as `run` counts them
@@ -69,6 +79,13 @@ void plan_drop_report(plan_report *report);
 
 void plan_print_text(const plan_report *report);
 int plan_print_json(const plan_report *report);
+
+// plan_placement.c: what became of the placement. CLI_OK, or the exit code after a line.
+int plan_find_placement(plan_report *report, const tn_session *session);
+void plan_drop_placement(plan_report *report);
+void plan_print_placement(const plan_report *report);
+json_t *plan_placement(const plan_report *report);
+json_t *plan_warnings(void);
 
 // plan_schedule.c: fills schedules and what costs are reckoned with. CLI_OK, or the exit code after
 // a line.

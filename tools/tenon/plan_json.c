@@ -12,17 +12,17 @@ static json_t *integer(uint64_t value)
 static json_t *device_of(const plan_report *r, uint32_t device)
 {
     const tn_device_memory *m = &r->devices[device];
-    return json_pack("{ss so so so so so so so so so so so sf sb sb}", "name", m->name,
-                     "peak_bytes", integer(m->peak_bytes), "lower_bound_bytes",
-                     integer(m->lower_bound_bytes), "capacity_bytes", integer(m->capacity_bytes),
-                     "gap_bytes", integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes",
-                     integer(m->unshared_bytes), "in_place_saved_bytes",
-                     integer(m->in_place_saved_bytes), "packing_saved_bytes",
-                     integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
-                     "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
-                     integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)),
-                     "claim_factor", r->claim_factors[device], "measured",
-                     (int)r->is_measured[device], "left_out", (int)m->is_left_out);
+    return json_pack(
+        "{ss so so so so so so so so so so so sf sb sb si}", "name", m->name, "peak_bytes",
+        integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
+        "capacity_bytes", integer(m->capacity_bytes), "gap_bytes",
+        integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes", integer(m->unshared_bytes),
+        "in_place_saved_bytes", integer(m->in_place_saved_bytes), "packing_saved_bytes",
+        integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
+        "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
+        integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)), "claim_factor",
+        r->claim_factors[device], "measured", (int)r->is_measured[device], "left_out",
+        (int)m->is_left_out, "layers", (int)m->layer_count);
 }
 
 static json_t *plan_of(const char *device, const tn_graph_memory *m)
@@ -78,12 +78,14 @@ static json_t *live_of(const plan_report *r)
 
 int plan_print_json(const plan_report *r)
 {
-    json_t *root = json_pack(
-        "{si so so so ss si si si sb so so so}", "schema_version", 1, "devices", devices_of(r),
-        "needed_bytes", integer(r->needed_bytes), "mapped_bytes", integer(r->mapped_bytes),
-        "architecture", r->info.architecture, "context_tokens", (int)r->info.context_tokens,
-        "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads", (int)r->threads, "checked",
-        r->is_checked, "graphs", graphs_of(r), "live_at_peak", live_of(r), "links", plan_links(r));
+    json_t *root = json_pack("{si so so so ss si si si sb so so so so so}", "schema_version", 1,
+                             "devices", devices_of(r), "needed_bytes", integer(r->needed_bytes),
+                             "mapped_bytes", integer(r->mapped_bytes), "architecture",
+                             r->info.architecture, "context_tokens", (int)r->info.context_tokens,
+                             "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads",
+                             (int)r->threads, "checked", r->is_checked, "graphs", graphs_of(r),
+                             "live_at_peak", live_of(r), "links", plan_links(r), "placement",
+                             plan_placement(r), "warnings", plan_warnings());
     if (root)
         (void)plan_add_schedule(root, r, r->graph_count - 1);   // cli_json_print finds what lacks
     return cli_json_print(root, "the report of the plan");

@@ -107,13 +107,16 @@ int plan_make_report(plan_report *r, const cli_loaded *loaded)
         status = fill_devices(r, loaded, &is_short, &err);
     if (is_short)
         return cli_fail(CLI_MEMORY, "not enough memory for the report of the plan");
-    return status == TN_OK ? plan_find_schedules(r, session, loaded->runtime)
-                           : cli_fail_status(&err);
+    if (status != TN_OK)
+        return cli_fail_status(&err);
+    int code = plan_find_placement(r, session);
+    return code == CLI_OK ? plan_find_schedules(r, session, loaded->runtime) : code;
 }
 
 void plan_drop_report(plan_report *r)
 {
     plan_drop_schedules(r);
+    plan_drop_placement(r);
     free(r->devices);
     free(r->graphs);
     free(r->tokens);

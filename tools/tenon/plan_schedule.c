@@ -299,6 +299,8 @@ void plan_print_schedules(const plan_report *r)
          "by");
     for (uint32_t g = 0; g < r->graph_count; g++)
         print_row(r, g);
+    if (r->device_count > 1)
+        puts("  bounds, and what is proved, are for states and weights where they are");
     print_figures(r);
     for (uint32_t g = 0; g < r->graph_count; g++) {
         const plan_schedule *s = &r->schedules[g];

@@ -98,6 +98,7 @@ void plan_print_text(const plan_report *r)
     for (uint32_t d = 0; d < r->device_count; d++)
         print_device(&r->devices[d]);
     print_all(r);
+    plan_print_placement(r);
     plan_print_schedules(r);
     print_graphs(r);
     print_live(r);

@@ -81,6 +81,12 @@ int cli_find_device(tn_runtime *runtime, const char *option, const char *name,
                     tn_device **out_device)
 {
     *out_device = tn_runtime_find_device(runtime, name);
+    for (uint32_t i = 0; i < tn_runtime_device_count(runtime) && !*out_device; i++) {
+        tn_device_info info = { .size = sizeof info };
+        tn_device_describe(tn_runtime_device(runtime, i), &info);
+        if (strcmp(name, "cpu") == 0 && info.kind == TN_KIND_CPU)
+            *out_device = tn_runtime_device(runtime, i);
+    }
     return *out_device ? CLI_OK : fail_device(runtime, option, name);
 }
 
@@ -100,7 +106,11 @@ int cli_find_devices(tn_runtime *runtime, const char *names, tn_device ***out_de
                                : cli_fail(CLI_MEMORY, "not enough memory for a list of devices");
     uint32_t count = 0;
     for (char *rest = copy, *name; code == CLI_OK && (name = strsep(&rest, ","));) {
-        code = cli_find_device(runtime, cli_typed("device"), name, &devices[count++]);
+        code = cli_find_device(runtime, cli_typed("device"), name, &devices[count]);
+        for (uint32_t i = 0; i < count && code == CLI_OK; i++)
+            if (devices[i] == devices[count])
+                code = cli_fail(CLI_USAGE, "%s: %s is given twice", cli_typed("device"), name);
+        count++;
     }
     free(copy);
     if (code != CLI_OK) {

@@ -106,9 +106,18 @@ static void drop(collected *c)
 
 // ---------------------------------------------------------------------------------------- telling
 
+// NULL: it failed.
 static const char *side(const collected *c, uint32_t device)
 {
-    return device == TN_TUNE_HOST ? "host" : device_at(c, device)->name;
+    for (uint32_t i = 0; i < c->devices.count; i++)
+        if (device_at(c, i)->device == device)
+            return device_at(c, i)->name;
+    return device == TN_TUNE_HOST ? "host" : NULL;
+}
+
+static bool is_told(const collected *c, const tn_tuned_link *link)
+{
+    return side(c, link->from) && side(c, link->to);
 }
 
 static uint32_t products_of_device(const collected *c, uint32_t device)
@@ -134,14 +143,14 @@ static void print_products(const collected *c, uint32_t device)
 static void print_device(const collected *c, uint32_t index)
 {
     const tn_tuned_device *device = device_at(c, index);
-    bool has_products = products_of_device(c, index) > 0;
+    bool has_products = products_of_device(c, device->device) > 0;
     if (has_products)
         printf("%s: its claims count %.3f times", device->name, device->claim_factor);
     else
         printf("%s: no product could be measured, its claims count as it says", device->name);
     printf(", a submit takes %.3f us\n", device->submit_ns / 1e3);
     if (has_products)
-        print_products(c, index);
+        print_products(c, device->device);
     printf(*device->kept_at ? "  kept at %s\n\n" : "  not kept%s\n\n", device->kept_at);
 }
 
@@ -153,6 +162,8 @@ static void print_text(const collected *c)
     puts("from        to             latency      GB/s  as the plugin says");
     for (uint32_t i = 0; i < c->links.count; i++) {
         const tn_tuned_link *link = link_at(c, i);
+        if (!is_told(c, link))
+            continue;
         printf("%-10s  %-10s %9.3f us  %8.1f  ", side(c, link->from), side(c, link->to),
                link->latency_ns / 1e3, link->bytes_per_s / 1e9);
         if (link->told_bytes_per_s > 0)
@@ -186,10 +197,12 @@ static int print_json(const collected *c)
             devices, json_pack("{ss sf sf so so}", "name", device->name, "claim_factor",
                                device->claim_factor, "submit_ns", device->submit_ns, "kept_at",
                                *device->kept_at ? json_string(device->kept_at) : json_null(),
-                               "products", products_of(c, d)));
+                               "products", products_of(c, device->device)));
     }
     for (uint32_t i = 0; i < c->links.count; i++) {
         const tn_tuned_link *link = link_at(c, i);
+        if (!is_told(c, link))
+            continue;
         json_array_append_new(links, json_pack("{ss ss sf sf sf sf}", "from", side(c, link->from),
                                                "to", side(c, link->to), "latency_ns",
                                                link->latency_ns, "bytes_per_s", link->bytes_per_s,
@@ -215,8 +228,13 @@ static int tune(const tune_options *given, tn_runtime *runtime)
     tn_error err = { 0 };
     int code = cli_find_devices(runtime, given->devices, &devices, &how.device_count);
     how.devices = devices;
-    if (code == CLI_OK && tn_tune(runtime, &how, &listener, &err) != TN_OK)
-        code = cli_fail_status(&err);
+    int failed = CLI_OK;   // a device: the others are told all the same
+    if (code == CLI_OK && tn_tune(runtime, &how, &listener, &err) != TN_OK) {
+        failed = cli_fail_status(&err);
+        code = c.devices.count ? CLI_OK : failed;
+    }
+    if (failed && code == CLI_OK)
+        cli_note("warning: what failed is left out, the others are measured");
     if (code == CLI_OK && c.is_short)
         code = cli_fail(CLI_MEMORY, "not enough memory for the figures of the devices");
     if (code == CLI_OK && c.devices.count == 0)
@@ -235,7 +253,7 @@ static int tune(const tune_options *given, tn_runtime *runtime)
                  given->dim ? given->dim : DEFAULT_DIM);
     free(devices);
     drop(&c);
-    return code;
+    return code == CLI_OK ? failed : code;
 }
 
 static int run(int argc, char **argv)

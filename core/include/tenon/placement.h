@@ -4,14 +4,19 @@
 // matrix) counts as one more. Layers are divided over the session's devices that are no CPUs, in
 // their order, or over all of them where all are CPUs. What is said of layers is a wish: a node
 // goes elsewhere where its device does not take it, or holds no buffer as large. A pin and
-// kv_device are orders: a node that cannot be there is an error. Results do not depend on any of
-// it, but for what devices of different types make of the same numbers.
+// kv_device are orders: a node that cannot be there is an error. Results keep their bits where the
+// same ops run on devices of the same type. Within the tolerance of the types, and no nearer, they
+// agree where a device of another type rounds otherwise, where a composite op runs whole on one and
+// in simpler ops on another, and where the graph is divided so that sums have another order, as a
+// model's is by TN_SPLIT_TENSOR: text that is made of them may differ.
 //
 // Without a placement, or with all of it zero: the fastest assignment by the cost model that fits
 // the memory that is free on each device and the host. While memory is short that is the cheapest
-// of three: each node by the solver; whole layers off the CPU; these in neighbours, cut by free
-// memory. tn_session_explain tells which. With one: what it says, as far as it fits. What a device
-// of modes layer, row or tensor has no room for goes to those others that have a share and room;
+// of several, by what all likely runs cost (graph_runs in tenon/session.h): each node by the
+// solver; whole layers off the CPU; these in neighbours, cut by free memory or with one device
+// full; all on one device; these with the largest weight on one device, or without a device.
+// tn_session_explain tells which. With one: what it says, as far as it fits. What a device of modes
+// layer, row or tensor has no room for goes to those others that have a share and room;
 // where they have none, fewer layers are off the CPUs, the last ones. A warning tells how many, and
 // what each device would need and has.
 #ifndef TENON_PLACEMENT_H
@@ -39,7 +44,7 @@ enum {
 
 // A value by its exact name, or an output by its own, of any graph of the session: the nodes that
 // make it, read it or touch bytes of it run on the device. Of a weight: the nodes that read it. Of
-// two pins of one name the first counts.
+// two pins of one name the first counts. A name that no graph has is a warning in the log, once.
 typedef struct tn_pin {
     const char *value;
     tn_device *device;

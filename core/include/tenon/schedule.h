@@ -21,7 +21,8 @@ extern "C" {
 // together.
 typedef struct tn_graph_schedule {
     uint32_t size;                // sizeof, set by the caller
-    uint32_t is_proved_optimal;   // 1: no other assignment costs less; else 0
+    uint32_t is_proved_optimal;   // 1: no other assignment costs less with states, and while memory
+                                  // is short weights, where they are; else 0
     uint32_t node_count;   // where composite ops were decomposed: with the nodes in their place
     uint32_t step_count;
     uint32_t segment_count;
@@ -29,7 +30,7 @@ typedef struct tn_graph_schedule {
     uint64_t copy_bytes;
     const char *method;     // that found it: "greedy", "elimination", "cut", …; lent for ever
     double cost_ns;         // claims and copies together
-    double bound_ns;        // no assignment of this graph to these claims costs less
+    double bound_ns;        // no assignment of this graph to these claims costs less, likewise
     double greedy_ns;       // what it costs when each node in turn goes where it is cheapest given
                             // where its operands are; 0 = that way there is none
     double copies_ns;       // of cost_ns, that of the copies, with measured submits
@@ -41,6 +42,41 @@ typedef struct tn_graph_schedule {
 TN_NODISCARD TN_API tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
                                                         tn_graph_schedule *out_schedule,
                                                         tn_error *err);
+
+// What was compared where nothing is asked and what is fastest does not fit.
+enum {
+    TN_COMPARED_CHOSEN = 1,    // the likely runs cost least
+    TN_COMPARED_DEARER = 2,    // they cost `times` as much
+    TN_COMPARED_BOUND = 3,     // at least `times` as much: it was given up
+    TN_COMPARED_NO_ROOM = 4,   // it does not fit
+};
+
+typedef struct tn_compared_placement {
+    uint32_t size;      // sizeof, as libtenon has it
+    uint32_t outcome;   // TN_COMPARED_…
+    const char *name;   // in words: "whole layers off the CPU"; lent for the time of the call
+    double times;       // 0 of what does not fit
+} tn_compared_placement;
+
+typedef struct tn_placement_sink {   // who is told
+    void *context;
+    void (*take)(void *context, const tn_compared_placement *compared);
+} tn_placement_sink;
+
+// Of the layers that nodes of the first graph are marked with (tn_graph_mark). How many each device
+// has is in tn_device_memory.
+typedef struct tn_placement_report {
+    uint32_t size;   // sizeof, set by the caller
+    uint32_t layer_count;
+    uint32_t divided_count;   // that are divided over devices
+    uint32_t is_by_memory;    // 1: what is fastest, or what was asked for, does not fit; else 0
+} tn_placement_report;
+
+// What became of the placement; sink NULL = only that, else what was compared, the chosen one
+// first. Errors: TN_E_ARG session or out_report is NULL, or take is. Since 0.1
+TN_NODISCARD TN_API tn_status tn_session_placement(const tn_session *session,
+                                                   tn_placement_report *out_report,
+                                                   const tn_placement_sink *sink, tn_error *err);
 
 // Why a segment begins where it does: what is to be said of its first step at the device of the
 // segment before.

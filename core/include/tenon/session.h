@@ -7,8 +7,10 @@
 // plans nothing. Further graphs, smaller ones, can be added later: they run inside the same arenas.
 //
 // When a device fails the session goes on without it (see tn_session_events): calls answer what
-// they would have answered, with the same bits when the work goes to a device of the same type,
-// else within that type's tolerance.
+// they would have answered. With the same bits where the ops that it ran, whole or in simpler ones,
+// run on a device of the same type as they were; else (another type, or a composite op that one
+// takes whole and the other in simpler ops) within the types' tolerance, where a close choice made
+// of it may go the other way.
 //
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
 // what only it uses may go after tn_session_drop.
@@ -49,6 +51,10 @@ typedef struct tn_session_options {
                               // sum over all runs since the states were set, with TN_JOURNAL_….
                               // 0 = 1 MiB. Memory that is not used is not touched. When it is full
                               // the states are copied to the host, and it begins anew
+    const double
+        *graph_runs;   // by graph: how often it is likely to run, beside the others, finite
+                       // and not negative: decides where weights and states are that they
+                       // share. NULL = each as often
 } tn_session_options;
 
 // Asks the devices, assigns, plans, compiles, binds. options NULL = defaults.
@@ -265,6 +271,9 @@ typedef struct tn_device_memory {
     uint64_t state_bytes;
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into memory of the device
+    uint32_t layer_count;   // layers of which the device has the most bytes, but for those that are
+                            // divided over devices (tn_session_placement)
+    uint32_t reserved;      // 0
 } tn_device_memory;
 
 // Errors: TN_E_ARG there is no device of that number. Since 0.1

@@ -84,7 +84,9 @@ typedef struct tn_tune_options {
 // as it goes. Types that a device does not take, and sizes that do not fit its memory, are left
 // out; of a device of which nothing else is left, what a submit takes is kept. options NULL =
 // defaults; sink NULL = nobody is told. Takes seconds; no session of the runtime exists meanwhile:
-// theirs would be measured too. After an error what was kept before stands.
+// theirs would be measured too. A device that fails is left out, and with it the links to it: the
+// others are measured, kept and told, and the failure of the first one is answered at the end.
+// After any other error what was kept before stands.
 // Errors: TN_E_ARG dim is no multiple of 256, or a device twice; TN_E_BUSY the runtime has
 // sessions; those of the devices, TN_E_FILE, TN_E_IO it cannot be kept; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,

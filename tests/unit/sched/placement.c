@@ -197,11 +197,11 @@ static void modes_say_where_layers_go(void **state)
                                .split_mode = cases[i].mode,
                                .layer_rule = cases[i].rule,
                                .gpu_layers = cases[i].count,
-                               .main_device = cases[i].main < 0 ? NULL : r.list[cases[i].main],
-                               .shares = cases[i].shares };
+                               .main_device = cases[i].main < 0 ? NULL : r.list[cases[i].main] };
         if (cases[i].mode == TN_SPLIT_LAYER || cases[i].mode == TN_SPLIT_ROW)
             while (asked.share_count < 2 && cases[i].shares[asked.share_count] >= 0)
                 asked.share_count++;
+        asked.shares = asked.share_count ? cases[i].shares : NULL;
         if (place(&asked, &r.arena) != TN_OK)
             fail_msg("%s: %s", cases[i].says, r.err.text);
         rig_check(&r);
