@@ -5,13 +5,13 @@
 
 #include <arm_neon.h>
 
-#include "blocks.h"
+#include "levels.h"
 
 #define GROUPS (CPU_BLOCK / 4)
 #define ROWS   4   // at once: half a panel
 
 // Types, constants wherever a kernel is compiled.
-enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K };
+enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, Q4_K, Q5_K, Q6_K };
 
 // Where the bytes of 4 rows are; is_packed is a constant too.
 typedef struct rows_of_4 {
@@ -173,10 +173,9 @@ load_part_q6_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *
 
 static inline __attribute__((always_inline)) int64_t bytes_of(int type)
 {
-    static const int64_t bytes[] = {
-        CPU_Q4_0_BYTES, CPU_Q4_1_BYTES, CPU_Q5_0_BYTES, CPU_Q5_1_BYTES,
-        CPU_Q8_0_BYTES, CPU_Q4_K_BYTES, CPU_Q5_K_BYTES, CPU_Q6_K_BYTES
-    };
+    static const int64_t bytes[] = { CPU_Q4_0_BYTES, CPU_Q4_1_BYTES, CPU_Q5_0_BYTES,
+                                     CPU_Q5_1_BYTES, CPU_Q8_0_BYTES, CPU_IQ4_NL_BYTES,
+                                     CPU_Q4_K_BYTES, CPU_Q5_K_BYTES, CPU_Q6_K_BYTES };
 
     return bytes[type];
 }
@@ -213,12 +212,14 @@ static inline __attribute__((always_inline)) block_of_4 load_block(int type, con
     if (type == Q8_0)
         for (int g = 0; g < GROUPS; g++)
             q[g] = load_words(from, h, offset + 2 + 4 * g);
-    if (type <= Q5_1)
-        load_nibbles(from, h, offset + (has_m ? 4 : 2) + (type >= Q5_0 ? 4 : 0), q);
+    if (type <= Q5_1 || type == IQ4_NL)
+        load_nibbles(from, h, offset + (has_m ? 4 : 2) + (type == Q5_0 || type == Q5_1 ? 4 : 0), q);
     if (type == Q5_0 || type == Q5_1)
         add_fifths(load_words(from, h, offset + (has_m ? 4 : 2)), q);
     for (int g = 0; g < GROUPS; g++)
-        to.q[g] = vreinterpretq_s8_u32(q[g]);
+        to.q[g] = type == IQ4_NL
+                      ? vqtbl1q_s8(vld1q_s8(cpu_iq4_nl_values), vreinterpretq_u8_u32(q[g]))
+                      : vreinterpretq_s8_u32(q[g]);
     return to;
 }
 

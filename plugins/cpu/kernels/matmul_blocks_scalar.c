@@ -1,5 +1,5 @@
-// matmul_blocks_scalar.c: products in integers with Q4_0, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K. All but
-// the last are d q + m and share the panels of Q4_1.
+// matmul_blocks_scalar.c: products in integers with Q4_0, Q5_0, Q5_1, Q4_K and Q5_K, which are
+// d q + m and share the panels of Q4_1, with IQ4_NL, which shares that of Q8_0, and with Q6_K.
 #include "../kernels.h"
 #include "levels.h"
 #include "panel.h"
@@ -94,6 +94,24 @@ void cpu_pack_q5_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t s
         }
 }
 
+void cpu_pack_iq4_nl_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride,
+                            void *panel)
+{
+    cpu_panel_q8_0 *to = panel;
+
+    for (int64_t b = 0; b < blocks; b++, to++)
+        for (int64_t r = 0; r < CPU_PANEL_ROWS; r++) {
+            uint8_t room[CPU_IQ4_NL_BYTES];
+            const uint8_t *block = block_of(room, sizeof room, w, rows, stride, r, b);
+            uint8_t q[CPU_BLOCK];
+
+            levels_of_halves(block + 2, q);
+            to->d[r] = cpu_half_to_float(cpu_load_u16(block));
+            for (int i = 0; i < CPU_BLOCK; i++)
+                to->q[i / 2][r][i % 2] = cpu_iq4_nl_values[q[i]];
+        }
+}
+
 void cpu_pack_q6_k_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
     cpu_panel_q6_k *to = panel;
@@ -155,6 +173,7 @@ void cpu_matmul_q6_k_q8_scalar(int64_t panels, int64_t tokens, int64_t blocks, c
 MATVEC(q4_0, q4_1, 1, CPU_Q4_0_BYTES)
 MATVEC(q5_0, q5_1, 1, CPU_Q5_0_BYTES)
 MATVEC(q5_1, q5_1, 1, CPU_Q5_1_BYTES)
+MATVEC(iq4_nl, q8_0, 1, CPU_IQ4_NL_BYTES)
 MATVEC(q4_k, q4_1, CPU_K_PARTS, CPU_Q4_K_BYTES)
 MATVEC(q5_k, q5_1, CPU_K_PARTS, CPU_Q5_K_BYTES)
 MATVEC(q6_k, q6_k, CPU_K_PARTS, CPU_Q6_K_BYTES)

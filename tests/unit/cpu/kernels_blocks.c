@@ -43,7 +43,7 @@ typedef struct way {
             k->matvec_##lower##_q8, __VA_ARGS__                                                    \
     }
 
-enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 8 };
+enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 9 };
 
 static way way_of(const cpu_kernels *k, int type)   // those with products come first
 {
@@ -53,12 +53,12 @@ static way way_of(const cpu_kernels *k, int type)   // those with products come 
         MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
         MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q8_0, Q8_0, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
+        MULTIPLIED(iq4_nl, IQ4_NL, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
         MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }, 208),
         DECODED(q2_k, Q2_K),
         DECODED(q3_k, Q3_K),
-        DECODED(iq4_nl, IQ4_NL),
         DECODED(f16, F16),
         DECODED(bf16, BF16),
     };
