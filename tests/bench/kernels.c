@@ -150,6 +150,7 @@ static void measure_products(void)
     products("q5_1", CPU_Q5_1_BYTES, k->pack_q5_1, k->matmul_q5_1_q8, k->matvec_q5_1_q8);
     products("q8_0", CPU_Q8_0_BYTES, k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8);
     products("iq4_nl", CPU_IQ4_NL_BYTES, k->pack_iq4_nl, k->matmul_q8_0_q8, k->matvec_iq4_nl_q8);
+    products("q3_k", CPU_Q3_K_BYTES / 8.0, k->pack_q3_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8);
     products("q4_k", CPU_Q4_K_BYTES / 8.0, k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8);
     products("q5_k", CPU_Q5_K_BYTES / 8.0, k->pack_q5_k, k->matmul_q5_1_q8, k->matvec_q5_k_q8);
     products("q6_k", CPU_Q6_K_BYTES / 8.0, k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8);

@@ -57,7 +57,7 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *w, int64_t w_s
             const cpu_block_q8 *block = (const void *)(x + t * x_stride);
 
             sum[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(block->sum), sum[t]);
-            sum[t] = add_scaled(sum[t], _mm512_cvtepi32_ps(total[t]), d, block);
+            sum[t] = add_scaled_pair(sum[t], _mm512_cvtepi32_ps(total[t]), d, block);
         }
     }
 #pragma GCC unroll 8

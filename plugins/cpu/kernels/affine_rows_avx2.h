@@ -38,11 +38,10 @@ static inline __attribute__((always_inline)) void store_panel(cpu_panel_q4_1 *to
         _mm256_storeu_si256((__m256i *)(void *)to->q[g], w->q[g]);
 }
 
-// acc + m * sum + d * d_x * (q . q_x), rounded in this order wherever a block is multiplied.
+// acc + m * sum + d * d_x * (q . q_x).
 static inline __m256 add_block(__m256 acc, __m256i total, __m256 d, __m256 m, const cpu_block_q8 *x)
 {
-    acc = _mm256_fmadd_ps(m, _mm256_set1_ps(x->sum), acc);
-    return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), _mm256_cvtepi32_ps(total), acc);
+    return add_scaled(_mm256_fmadd_ps(m, _mm256_set1_ps(x->sum), acc), total, d, x);
 }
 
 #endif

@@ -11,7 +11,7 @@
 #define ROWS   4   // at once: half a panel
 
 // Types, constants wherever a kernel is compiled.
-enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, Q4_K, Q5_K, Q6_K };
+enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, Q3_K, Q4_K, Q5_K, Q6_K };
 
 // Where the bytes of 4 rows are; is_packed is a constant too.
 typedef struct rows_of_4 {
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) float32x4_t load_scales(const rows_
 typedef struct block_of_4 {
     int8x16_t q[GROUPS];
     float32x4_t d, m;
-    int32x4_t scale[2];   // Q6_K alone: of both halves
+    int32x4_t scale[2];   // Q3_K and Q6_K alone: of both halves
 } block_of_4;
 
 static inline uint32x4_t in_bytes(uint32x4_t v, int shift, uint8_t bits)
@@ -149,6 +149,30 @@ load_affine_part(int has_fifths, const rows_of_4 *from, int h, int64_t offset, i
 }
 
 static inline __attribute__((always_inline)) void
+load_part_q3_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *to)
+{
+    to->d = load_scales(from, h, offset + 108);
+    for (int i = 0; i < 2; i++) {
+        const int j = 2 * s + i;
+        uint32x4_t low = load_words(from, h, offset + 96 + j % 8 / 4 * 4),
+                   high = load_words(from, h, offset + 104);
+
+        low = vandq_u32(vshlq_u32(low, vdupq_n_s32(-(j % 4 * 8 + j / 8 * 4))), vdupq_n_u32(15));
+        high = vandq_u32(vshlq_u32(high, vdupq_n_s32(-(j % 4 * 8 + j / 4 * 2))), vdupq_n_u32(3));
+        to->scale[i] = vsubq_s32(vreinterpretq_s32_u32(vorrq_u32(low, vshlq_n_u32(high, 4))),
+                                 vdupq_n_s32(32));
+    }
+    for (int g = 0; g < GROUPS; g++) {
+        uint32x4_t two = load_words(from, h, offset + 32 + CPU_BLOCK * (s / 4) + 4 * g);
+        uint32x4_t third = load_words(from, h, offset + 4 * g);
+        uint32x4_t q = vorrq_u32(in_bytes(two, s % 4 * 2, 3),
+                                 vshlq_n_u32(in_bytes(third, s, 1), 2));
+
+        to->q[g] = vsubq_s8(vreinterpretq_s8_u32(q), vdupq_n_s8(4));
+    }
+}
+
+static inline __attribute__((always_inline)) void
 load_part_q6_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *to)
 {
     const int quarter = s % 4;
@@ -175,14 +199,15 @@ static inline __attribute__((always_inline)) int64_t bytes_of(int type)
 {
     static const int64_t bytes[] = { CPU_Q4_0_BYTES, CPU_Q4_1_BYTES, CPU_Q5_0_BYTES,
                                      CPU_Q5_1_BYTES, CPU_Q8_0_BYTES, CPU_IQ4_NL_BYTES,
-                                     CPU_Q4_K_BYTES, CPU_Q5_K_BYTES, CPU_Q6_K_BYTES };
+                                     CPU_Q3_K_BYTES, CPU_Q4_K_BYTES, CPU_Q5_K_BYTES,
+                                     CPU_Q6_K_BYTES };
 
     return bytes[type];
 }
 
 static inline __attribute__((always_inline)) int64_t parts_of(int type)
 {
-    return type < Q4_K ? 1 : CPU_K_PARTS;
+    return type < Q3_K ? 1 : CPU_K_PARTS;
 }
 
 // Half h of block b of 32 of the rows.
@@ -194,6 +219,10 @@ static inline __attribute__((always_inline)) block_of_4 load_block(int type, con
     uint32x4_t q[GROUPS];
     block_of_4 to;
 
+    if (type == Q3_K) {
+        load_part_q3_k(from, h, offset, s, &to);
+        return to;
+    }
     if (type == Q6_K) {
         load_part_q6_k(from, h, offset, s, &to);
         return to;

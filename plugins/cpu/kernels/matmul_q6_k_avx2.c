@@ -1,4 +1,4 @@
-// matmul_q6_k_avx2.c: Q6_K weights times q8 activations, 8 rows at a time.
+// matmul_q6_k_avx2.c: Q3_K and Q6_K weights times q8 activations, 8 rows at a time.
 //
 // A part of 32 has two scales of 8 bits. They are multiplied as integers, so that one step to F32
 // does for the part: in place of ones they widen the sums of pairs to 32 bits (vpmaddwd).
@@ -10,7 +10,8 @@
 // 2 * 63 * 127 = 16002, and what the 32 adds is 32 times the scales times sums of 16 activations,
 // which serve all 8 rows. All sums are exact and below 2^26, so the bits agree.
 #include "level_avx2.h"
-#include "q6_k_rows_avx2.h"
+#include "parts_of_16_avx2.h"
+#include "sums_avx2.h"
 #include "tiles.h"
 
 #define TOKENS 4
@@ -76,7 +77,7 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *panel, int64_t
         }
 #pragma GCC unroll 4
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_part(sum[t], total[t], d, (const void *)(x + t * x_stride));
+            sum[t] = add_scaled(sum[t], total[t], d, (const void *)(x + t * x_stride));
     }
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)

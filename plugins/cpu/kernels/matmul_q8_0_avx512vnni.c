@@ -72,8 +72,8 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *w, int64_t w_s
         }
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_scaled(sum[t], _mm512_cvtepi32_ps(total[t]), d,
-                                (const void *)(x + t * x_stride));
+            sum[t] = add_scaled_pair(sum[t], _mm512_cvtepi32_ps(total[t]), d,
+                                     (const void *)(x + t * x_stride));
     }
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++)
