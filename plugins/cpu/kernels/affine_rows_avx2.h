@@ -13,6 +13,18 @@ typedef struct affine {
     __m256 d, m;
 } affine;
 
+// For one block; 6 bits = cpu_panel_q2_k.
+static inline __attribute__((always_inline)) int64_t affine_panel_bytes(int bits)
+{
+    return bits == 6 ? (int64_t)sizeof(cpu_panel_q2_k) : (int64_t)sizeof(cpu_panel_q4_1);
+}
+
+// The m of elements 16 to 31, of 6 bits alone.
+static inline const float *later_m_of(const cpu_panel_q4_1 *panel)
+{
+    return ((const cpu_panel_q2_k *)(const void *)panel)->later_m;
+}
+
 // 4-bit quants from 16 bytes at byte `offset` of row r: elements 0 to 15 in the low halves, 16 to
 // 31 in the high ones.
 static inline __attribute__((always_inline)) void load_halves(const rows_of_8 *from, int64_t offset,

@@ -48,6 +48,12 @@ static inline __attribute__((always_inline)) void store_sums(int panels, float *
         _mm512_storeu_ps(acc, sums);
 }
 
+// total + first * second, in 16 bits, in pairs.
+static inline __m256i add_products(__m256i total, __m256i first, __m256i second)
+{
+    return _mm256_dpwssd_epi32(total, first, second);
+}
+
 // acc + d * d_x * total, rounded in the order of the level avx2.
 static inline __m512 add_scaled_pair(__m512 acc, __m512 total, __m512 d, const cpu_block_q8 *x)
 {

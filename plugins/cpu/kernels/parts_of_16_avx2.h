@@ -5,10 +5,6 @@
 
 #include "panel_avx2.h"
 
-#ifndef GROUPS
-#define GROUPS (CPU_BLOCK / 4)
-#endif
-
 // Types, constants wherever a kernel is compiled.
 enum { Q2_K, Q3_K, Q6_K };
 
@@ -24,17 +20,28 @@ static inline __attribute__((always_inline)) __m256 load_d(int type, const rows_
     return load_scales(from, offset + (type == Q3_K ? 108 : 208));
 }
 
-// Of the scales of Q3_K: 4 bits of each byte of `low`, and the two of `upper` from bit `place` up.
-static inline __attribute__((always_inline)) __m256i join_scales(__m256i low, __m256i upper,
-                                                                 int place)
+// d and -dmin of Q2_K.
+static inline __attribute__((always_inline)) void
+load_d_and_dmin(const rows_of_8 *from, int64_t offset, __m256 *d, __m256 *minus_dmin)
 {
-    const __m256i four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(48);
-    __m256i high = place < 4 ? _mm256_slli_epi16(upper, 4 - place)
-                             : _mm256_srli_epi16(upper, place - 4);
+    split_scales(load_words(from, offset + 80), d, minus_dmin);
+    *minus_dmin = _mm256_xor_ps(*minus_dmin, _mm256_set1_ps(-0.0f));
+}
 
-    return _mm256_sub_epi8(
-        _mm256_or_si256(_mm256_and_si256(low, four), _mm256_and_si256(high, two)),
-        _mm256_set1_epi8(32));
+// The bits of `of` under `mask`, after they moved up.
+static inline __attribute__((always_inline)) __m256i bits_of(__m256i of, int up, int mask)
+{
+    __m256i moved = up < 0 ? _mm256_srli_epi16(of, -up) : _mm256_slli_epi16(of, up);
+
+    return _mm256_and_si256(up ? moved : of, _mm256_set1_epi8((char)mask));
+}
+
+// Scales of Q3_K: of each byte 4 bits of `low` from bit `down` up, and two of `upper` from `place`.
+static inline __attribute__((always_inline)) __m256i join_scales(__m256i low, int down,
+                                                                 __m256i upper, int place)
+{
+    return _mm256_sub_epi8(_mm256_or_si256(bits_of(low, -down, 15), bits_of(upper, 4 - place, 48)),
+                           _mm256_set1_epi8(32));
 }
 
 // scale[j]: byte k of lane r is scale 4 j + k of row r; of Q2_K with the min in its upper half.
@@ -48,10 +55,9 @@ load_scales_of_parts(int type, const rows_of_8 *from, int64_t offset, __m256i sc
         return;
     }
     turn_rows(from, offset + 92, all);
-    scale[0] = join_scales(all[1], all[3], 0);
-    scale[1] = join_scales(all[2], all[3], 2);
-    scale[2] = join_scales(_mm256_srli_epi16(all[1], 4), all[3], 4);
-    scale[3] = join_scales(_mm256_srli_epi16(all[2], 4), all[3], 6);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++)
+        scale[j] = join_scales(all[1 + j % 2], j / 2 * 4, all[3], 2 * j);
 }
 
 // Scales first and second of a row as two 16-bit numbers in its lane.
@@ -68,76 +74,36 @@ static inline __attribute__((always_inline)) __m256i two_scales(const __m256i sc
     return _mm256_srai_epi16(_mm256_shuffle_epi8(scale[first / 4], byte), 8);
 }
 
-// 2 bits of each of 4 parts, as load_quarters has them.
-static inline __attribute__((always_inline)) void load_two_bits(const rows_of_8 *from,
-                                                                int64_t offset, __m256i q[4][4])
-{
-    const __m256i two = _mm256_set1_epi8(3);
-    __m256i all[4];
-
-    turn_rows(from, offset, all);
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++)
-#pragma GCC unroll 4
-        for (int g = 0; g < 4; g++)
-            q[k][g] = _mm256_and_si256(_mm256_srli_epi16(all[g], 2 * k), two);
-}
-
-// Bit s of each byte of thirds, as 4, to q.
-static inline __attribute__((always_inline)) void add_thirds(const __m256i thirds[4], int s,
-                                                             __m256i q[4])
-{
-    const __m256i third = _mm256_set1_epi8(4);
-
-#pragma GCC unroll 4
-    for (int g = 0; g < 4; g++) {
-        __m256i in_place = s < 2 ? _mm256_slli_epi16(thirds[g], 2 - s)
-                                 : _mm256_srli_epi16(thirds[g], s - 2);
-
-        q[g] = _mm256_or_si256(q[g], _mm256_and_si256(in_place, third));
-    }
-}
+// The bytes that 16 elements of 4 parts are in: half i of parts 4 h to 4 h + 3.
+typedef struct quarters {
+    __m256i upper[4];    // two bits of each part; Q6_K: the upper ones
+    __m256i low[2][4];   // Q6_K alone: four bits of two parts each
+    __m256i thirds[4];   // Q3_K alone
+} quarters;
 
 static inline __attribute__((always_inline)) void
-load_six_bits(const rows_of_8 *from, int64_t offset, int h, int i, __m256i q[4][4])
+load_quarters(int type, const rows_of_8 *from, int64_t offset, int h, int i, quarters *to)
 {
-    const __m256i low_bits = _mm256_set1_epi8(15), two = _mm256_set1_epi8(48);
-    __m256i even[4], odd[4], upper[4];
+    const int64_t upper = type == Q2_K ? 16 : type == Q3_K ? 32 : 128;
 
-    turn_rows(from, offset + 64 * h + 16 * i, even);
-    turn_rows(from, offset + 64 * h + CPU_BLOCK + 16 * i, odd);
-    turn_rows(from, offset + 128 + CPU_BLOCK * h + 16 * i, upper);
-#pragma GCC unroll 4
-    for (int g = 0; g < 4; g++) {
-        q[0][g] = _mm256_or_si256(_mm256_and_si256(even[g], low_bits),
-                                  _mm256_and_si256(_mm256_slli_epi16(upper[g], 4), two));
-        q[1][g] = _mm256_or_si256(_mm256_and_si256(odd[g], low_bits),
-                                  _mm256_and_si256(_mm256_slli_epi16(upper[g], 2), two));
-        q[2][g] = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(even[g], 4), low_bits),
-                                  _mm256_and_si256(upper[g], two));
-        q[3][g] = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(odd[g], 4), low_bits),
-                                  _mm256_and_si256(_mm256_srli_epi16(upper[g], 2), two));
-    }
+    turn_rows(from, offset + upper + CPU_BLOCK * h + 16 * i, to->upper);
+    if (type == Q3_K)
+        turn_rows(from, offset + 16 * i, to->thirds);
+    for (int j = 0; j < 2 && type == Q6_K; j++)
+        turn_rows(from, offset + 64 * h + CPU_BLOCK * j + 16 * i, to->low[j]);
 }
 
-// 16 elements of 4 parts: half i of parts 4 h to 4 h + 3, q[k][g] with elements 4 g to 4 g + 3 of
-// part 4 h + k. Without a sign: 0 to 3, 7 or 63.
-static inline __attribute__((always_inline)) void
-load_quarters(int type, const rows_of_8 *from, int64_t offset, int h, int i, __m256i q[4][4])
+// Elements 4 g to 4 g + 3 of part 4 h + k. Without a sign: 0 to 3, 7 or 63.
+static inline __attribute__((always_inline)) __m256i quants_of(int type, const quarters *of, int h,
+                                                               int k, int g)
 {
-    __m256i thirds[4];
+    const __m256i two = of->upper[g];
 
-    if (type == Q6_K) {
-        load_six_bits(from, offset, h, i, q);
-        return;
-    }
-    load_two_bits(from, offset + (type == Q2_K ? 16 : 32) + CPU_BLOCK * h + 16 * i, q);
     if (type == Q2_K)
-        return;
-    turn_rows(from, offset + 16 * i, thirds);
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++)
-        add_thirds(thirds, 4 * h + k, q[k]);
+        return bits_of(two, -2 * k, 3);
+    if (type == Q3_K)
+        return _mm256_or_si256(bits_of(two, -2 * k, 3), bits_of(of->thirds[g], 2 - (4 * h + k), 4));
+    return _mm256_or_si256(bits_of(of->low[k % 2][g], k / 2 * -4, 15), bits_of(two, 4 - 2 * k, 48));
 }
 
 static inline __m256i as_vector(const void *at)
