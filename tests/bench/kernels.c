@@ -98,6 +98,8 @@ typedef struct product {   // of a block type
     cpu_matmul_q8_kernel *matmul;
     cpu_matvec_q8_kernel *matvec;
     int64_t stride;
+    cpu_decode_kernel *decode;
+    int64_t tokens;   // of the decoded way
 } product;
 
 static void call_pack(const void *context)
@@ -120,13 +122,22 @@ static void call_matvec(const void *context)
     p->matvec(ROWS, BLOCKS, o->weights, p->stride, o->x, o->sums);
 }
 
+// The other way of a product: rows to F32, and the products there.
+static void call_decoded(const void *context)
+{
+    const product *p = context;
+    p->decode((int64_t)ROWS * K, o->weights, o->more);
+    k->matmul_f32(ROWS, p->tokens, K, o->more, K * 4, o->rows, K * 4, o->sums, ROWS);
+}
+
 // A block type: bytes of 32 weights, or the eighth part of those of 256.
 static void products(const char *type, double block_bytes, cpu_pack_kernel *pack,
-                     cpu_matmul_q8_kernel *matmul, cpu_matvec_q8_kernel *matvec)
+                     cpu_matmul_q8_kernel *matmul, cpu_matvec_q8_kernel *matvec,
+                     cpu_decode_kernel *decode)
 {
     double bytes = ROWS * BLOCKS * block_bytes, each = 2.0 * ROWS * K;
-    const product p = { pack, matmul, matvec, (int64_t)(BLOCKS * block_bytes) },
-                  packed = { pack, matmul, matvec, CPU_PACKED };
+    const product p = { pack, matmul, matvec, (int64_t)(BLOCKS * block_bytes), decode, TOKENS },
+                  packed = { pack, matmul, matvec, CPU_PACKED, decode, 1 };
     char name[40];
 
     snprintf(name, sizeof name, "pack_%s", type);
@@ -140,18 +151,37 @@ static void products(const char *type, double block_bytes, cpu_pack_kernel *pack
     measure(name, (work){ 0, bytes }, call_pack, &packed);
     snprintf(name, sizeof name, "packed_%s", type);
     measure(name, (work){ each, bytes }, call_matvec, &packed);
+    // activations in F32
+    snprintf(name, sizeof name, "f32_matmul_%s", type);
+    measure(name, (work){ each * TOKENS, bytes }, call_decoded, &p);
+    snprintf(name, sizeof name, "f32_matvec_%s", type);
+    measure(name, (work){ each, bytes }, call_decoded, &packed);
 }
 
 static void measure_products(void)
 {
-    products("q4_0", CPU_Q4_0_BYTES, k->pack_q4_0, k->matmul_q4_1_q8, k->matvec_q4_0_q8);
-    products("q4_1", CPU_Q4_1_BYTES, k->pack_q4_1, k->matmul_q4_1_q8, k->matvec_q4_1_q8);
-    products("q5_0", CPU_Q5_0_BYTES, k->pack_q5_0, k->matmul_q5_1_q8, k->matvec_q5_0_q8);
-    products("q5_1", CPU_Q5_1_BYTES, k->pack_q5_1, k->matmul_q5_1_q8, k->matvec_q5_1_q8);
-    products("q8_0", CPU_Q8_0_BYTES, k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8);
-    products("q4_k", CPU_Q4_K_BYTES / 8.0, k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8);
-    products("q5_k", CPU_Q5_K_BYTES / 8.0, k->pack_q5_k, k->matmul_q5_1_q8, k->matvec_q5_k_q8);
-    products("q6_k", CPU_Q6_K_BYTES / 8.0, k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8);
+    products("q4_0", CPU_Q4_0_BYTES, k->pack_q4_0, k->matmul_q4_1_q8, k->matvec_q4_0_q8,
+             k->decode_q4_0);
+    products("q4_1", CPU_Q4_1_BYTES, k->pack_q4_1, k->matmul_q4_1_q8, k->matvec_q4_1_q8,
+             k->decode_q4_1);
+    products("q5_0", CPU_Q5_0_BYTES, k->pack_q5_0, k->matmul_q5_1_q8, k->matvec_q5_0_q8,
+             k->decode_q5_0);
+    products("q5_1", CPU_Q5_1_BYTES, k->pack_q5_1, k->matmul_q5_1_q8, k->matvec_q5_1_q8,
+             k->decode_q5_1);
+    products("q8_0", CPU_Q8_0_BYTES, k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
+             k->decode_q8_0);
+    products("iq4_nl", CPU_IQ4_NL_BYTES, k->pack_iq4_nl, k->matmul_q8_0_q8, k->matvec_iq4_nl_q8,
+             k->decode_iq4_nl);
+    products("q2_k", CPU_Q2_K_BYTES / 8.0, k->pack_q2_k, k->matmul_q2_k_q8, k->matvec_q2_k_q8,
+             k->decode_q2_k);
+    products("q3_k", CPU_Q3_K_BYTES / 8.0, k->pack_q3_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8,
+             k->decode_q3_k);
+    products("q4_k", CPU_Q4_K_BYTES / 8.0, k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
+             k->decode_q4_k);
+    products("q5_k", CPU_Q5_K_BYTES / 8.0, k->pack_q5_k, k->matmul_q5_1_q8, k->matvec_q5_k_q8,
+             k->decode_q5_k);
+    products("q6_k", CPU_Q6_K_BYTES / 8.0, k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8,
+             k->decode_q6_k);
 }
 
 // -------------------------------------------------------------- products of F32 and F16, attention

@@ -19,9 +19,11 @@ static const struct {
     tn_dtype dtype;
     uint32_t elements, bytes, halves, first_half;
 } types[] = {
-    { TN_DTYPE_Q4_0, 32, 18, 1, 0 },   { TN_DTYPE_Q4_1, 32, 20, 2, 0 },
-    { TN_DTYPE_Q5_1, 32, 24, 2, 0 },   { TN_DTYPE_Q8_0, 32, 34, 1, 0 },
-    { TN_DTYPE_Q4_K, 256, 144, 2, 0 }, { TN_DTYPE_Q6_K, 256, 210, 1, 208 },
+    { TN_DTYPE_Q4_0, 32, 18, 1, 0 },     { TN_DTYPE_Q4_1, 32, 20, 2, 0 },
+    { TN_DTYPE_Q5_1, 32, 24, 2, 0 },     { TN_DTYPE_Q8_0, 32, 34, 1, 0 },
+    { TN_DTYPE_IQ4_NL, 32, 18, 1, 0 },   { TN_DTYPE_Q2_K, 256, 84, 2, 80 },
+    { TN_DTYPE_Q3_K, 256, 110, 1, 108 }, { TN_DTYPE_Q4_K, 256, 144, 2, 0 },
+    { TN_DTYPE_Q6_K, 256, 210, 1, 208 },
 };
 
 static char weights[3][MOST_BYTES];

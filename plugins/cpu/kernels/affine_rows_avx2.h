@@ -13,6 +13,18 @@ typedef struct affine {
     __m256 d, m;
 } affine;
 
+// For one block; 6 bits = cpu_panel_q2_k.
+static inline __attribute__((always_inline)) int64_t affine_panel_bytes(int bits)
+{
+    return bits == 6 ? (int64_t)sizeof(cpu_panel_q2_k) : (int64_t)sizeof(cpu_panel_q4_1);
+}
+
+// The m of elements 16 to 31, of 6 bits alone.
+static inline const float *later_m_of(const cpu_panel_q4_1 *panel)
+{
+    return ((const cpu_panel_q2_k *)(const void *)panel)->later_m;
+}
+
 // 4-bit quants from 16 bytes at byte `offset` of row r: elements 0 to 15 in the low halves, 16 to
 // 31 in the high ones.
 static inline __attribute__((always_inline)) void load_halves(const rows_of_8 *from, int64_t offset,
@@ -38,11 +50,10 @@ static inline __attribute__((always_inline)) void store_panel(cpu_panel_q4_1 *to
         _mm256_storeu_si256((__m256i *)(void *)to->q[g], w->q[g]);
 }
 
-// acc + m * sum + d * d_x * (q . q_x), rounded in this order wherever a block is multiplied.
+// acc + m * sum + d * d_x * (q . q_x).
 static inline __m256 add_block(__m256 acc, __m256i total, __m256 d, __m256 m, const cpu_block_q8 *x)
 {
-    acc = _mm256_fmadd_ps(m, _mm256_set1_ps(x->sum), acc);
-    return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), _mm256_cvtepi32_ps(total), acc);
+    return add_scaled(_mm256_fmadd_ps(m, _mm256_set1_ps(x->sum), acc), total, d, x);
 }
 
 #endif

@@ -24,10 +24,26 @@
 //   byte   0   1   2   3   4      7   8                       23
 //        |   d   |   m   |  fifths  | q[0] q[16] ……… q[15] q[31] |
 //
+// IQ4_NL, 18 bytes: w[i] = d * cpu_iq4_nl_values[q[i]]; laid out as Q4_0.
+//
 // BF16: the upper half of an F32.
 //
 // Blocks of 256 weights (K types) are 8 parts of 32 for the kernels here: part s has elements 32 s
 // to 32 s + 31. Numbers of 6 and 8 bits scale the parts.
+//
+// Q2_K, 84 bytes: w[i] = (d * scale[i / 16]) * q[i] - (dmin * min[i / 16])
+//   byte   0                       15  16       79  80  81  82   83
+//        | scale: low half, min: high | two bits  |   d   |  dmin  |
+//   two bits: byte 32 h + l has element l of parts 4 h, 4 h + 1, 4 h + 2, 4 h + 3, from bit 0 up
+//
+// Q3_K, 110 bytes: w[i] = (d * (scale[i / 16] - 32)) * (q[i] - 4)
+//   byte   0       31  32       95  96  107  108 109
+//        | thirds    | two bits   | scales |   d   |
+//   two bits: as Q2_K
+//   thirds: bit s of byte l belongs to element l of part s
+//   scales: byte j < 8 has the low 4 bits of scale[j] in its low half, of scale[8 + j] in its high
+//   one; byte 8 + j has the upper 2 of scale[j], scale[4 + j], scale[8 + j], scale[12 + j], from
+//   bit 0 up
 //
 // Q4_K, 144 bytes: w[i] = (d * scale[s]) * q[i] - (dmin * min[s])
 //   byte   0   1   2    3   4      15  16                  143
@@ -51,8 +67,6 @@
 //        low bits, byte 64 h + l        part 4 h in its low half, part 4 h + 2 in its high one
 //        low bits, byte 64 h + 32 + l   parts 4 h + 1 and 4 h + 3
 //        upper bits, byte 32 h + l      parts 4 h, 4 h + 1, 4 h + 2, 4 h + 3, from bit 0 up
-//
-// Q2_K, Q3_K and IQ4_NL are only decoded: levels.h.
 //
 // q8, 40 bytes, 32 activations: x[i] = d * q[i]
 //   byte   0      3   4      7   8               39
@@ -117,7 +131,15 @@ typedef struct cpu_panel_q4_1 {
     uint8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
 } cpu_panel_q4_1;
 
-// Q8_0 where two products of 8-bit numbers do not fit the 16 of a byte product: widened.
+// A part of Q2_K: d times q, which has the scale of its half in it (0 to 45), + m for elements 0 to
+// 15, + later_m for 16 to 31.
+typedef struct cpu_panel_q2_k {
+    cpu_panel_q4_1 first;
+    float later_m[CPU_PANEL_ROWS];
+} cpu_panel_q2_k;
+
+// Q8_0, and IQ4_NL by its values, where two products of 8-bit numbers do not fit the 16 of a byte
+// product: widened.
 typedef struct cpu_panel_q8_0 {
     float d[CPU_PANEL_ROWS];
     int16_t q[CPU_BLOCK / 2][CPU_PANEL_ROWS][2];
@@ -130,9 +152,10 @@ typedef struct cpu_panel_q8_0_bytes {
     int8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
 } cpu_panel_q8_0_bytes;
 
-// A part of Q6_K: w = d * scale[i / 16] * q[i], q in -32 to 31. Each scale stands twice, for the
-// two products that one 32-bit sum is made of. Activations are multiplied as q_x + 128, which is
-// not negative; `offset` is what must be added for that: -128 * sum(scale[i / 16] * q[i]).
+// A part of Q6_K: w = d * scale[i / 16] * q[i], q in -32 to 31; or of Q3_K, q in -4 to 3. Each
+// scale stands twice, for the two products that one 32-bit sum is made of. Activations are
+// multiplied as q_x + 128, which is not negative; `offset` is what must be added for that:
+// -128 * sum(scale[i / 16] * q[i]).
 typedef struct cpu_panel_q6_k {
     float d[CPU_PANEL_ROWS];
     int32_t offset[CPU_PANEL_ROWS];
@@ -186,6 +209,16 @@ static inline uint16_t cpu_float_to_half(float value)
     if (rest > half_way || (rest == half_way && (result & 1u)))
         result++;   // may carry into the exponent, up to infinity: that is the right result
     return (uint16_t)(sign | result);
+}
+
+// d * (q[0] + … + q[15]), or of q[16] to q[31]: exact, since d has the precision of F16.
+static inline float cpu_scaled_sum_of_half(const cpu_block_q8 *x, int half)
+{
+    int sum = 0;
+
+    for (int i = 0; i < CPU_BLOCK / 2; i++)
+        sum += x->q[CPU_BLOCK / 2 * half + i];
+    return x->d * (float)sum;
 }
 
 static inline uint16_t cpu_load_u16(const void *at)

@@ -5,13 +5,13 @@
 
 #include <arm_neon.h>
 
-#include "blocks.h"
+#include "levels.h"
 
 #define GROUPS (CPU_BLOCK / 4)
 #define ROWS   4   // at once: half a panel
 
 // Types, constants wherever a kernel is compiled.
-enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K };
+enum { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K };
 
 // Where the bytes of 4 rows are; is_packed is a constant too.
 typedef struct rows_of_4 {
@@ -75,7 +75,8 @@ static inline __attribute__((always_inline)) float32x4_t load_scales(const rows_
 typedef struct block_of_4 {
     int8x16_t q[GROUPS];
     float32x4_t d, m;
-    int32x4_t scale[2];   // Q6_K alone: of both halves
+    int32x4_t scale[2];    // Q3_K and Q6_K alone: of both halves
+    float32x4_t later_m;   // Q2_K alone: of elements 16 to 31
 } block_of_4;
 
 static inline uint32x4_t in_bytes(uint32x4_t v, int shift, uint8_t bits)
@@ -148,6 +149,58 @@ load_affine_part(int has_fifths, const rows_of_4 *from, int h, int64_t offset, i
     }
 }
 
+// With the scale of its half in each quant, as a panel has them.
+static inline __attribute__((always_inline)) void
+load_part_q2_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *to)
+{
+    uint32x4_t both = load_words(from, h, offset + 80);
+    float32x4_t dmin = halves_to_floats(vshrn_n_u32(both, 16)), m[2];
+    uint8x16_t scale[2];
+
+    to->d = halves_to_floats(vmovn_u32(both));
+    for (int i = 0; i < 2; i++) {
+        const int j = 2 * s + i;
+        uint32x4_t byte = vshlq_u32(load_words(from, h, offset + j / 4 * 4),
+                                    vdupq_n_s32(-8 * (j % 4)));
+
+        scale[i] = vreinterpretq_u8_u32(vmulq_n_u32(vandq_u32(byte, vdupq_n_u32(15)), 0x01010101u));
+        byte = vandq_u32(vshrq_n_u32(byte, 4), vdupq_n_u32(15));
+        m[i] = vnegq_f32(vmulq_f32(dmin, vcvtq_f32_u32(byte)));
+    }
+    to->m = m[0];
+    to->later_m = m[1];
+    for (int g = 0; g < GROUPS; g++) {
+        uint32x4_t two = load_words(from, h, offset + 16 + CPU_BLOCK * (s / 4) + 4 * g);
+
+        to->q[g] = vreinterpretq_s8_u8(
+            vmulq_u8(vreinterpretq_u8_u32(in_bytes(two, s % 4 * 2, 3)), scale[g / 4]));
+    }
+}
+
+static inline __attribute__((always_inline)) void
+load_part_q3_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *to)
+{
+    to->d = load_scales(from, h, offset + 108);
+    for (int i = 0; i < 2; i++) {
+        const int j = 2 * s + i;
+        uint32x4_t low = load_words(from, h, offset + 96 + j % 8 / 4 * 4),
+                   high = load_words(from, h, offset + 104);
+
+        low = vandq_u32(vshlq_u32(low, vdupq_n_s32(-(j % 4 * 8 + j / 8 * 4))), vdupq_n_u32(15));
+        high = vandq_u32(vshlq_u32(high, vdupq_n_s32(-(j % 4 * 8 + j / 4 * 2))), vdupq_n_u32(3));
+        to->scale[i] = vsubq_s32(vreinterpretq_s32_u32(vorrq_u32(low, vshlq_n_u32(high, 4))),
+                                 vdupq_n_s32(32));
+    }
+    for (int g = 0; g < GROUPS; g++) {
+        uint32x4_t two = load_words(from, h, offset + 32 + CPU_BLOCK * (s / 4) + 4 * g);
+        uint32x4_t third = load_words(from, h, offset + 4 * g);
+        uint32x4_t q = vorrq_u32(in_bytes(two, s % 4 * 2, 3),
+                                 vshlq_n_u32(in_bytes(third, s, 1), 2));
+
+        to->q[g] = vsubq_s8(vreinterpretq_s8_u32(q), vdupq_n_s8(4));
+    }
+}
+
 static inline __attribute__((always_inline)) void
 load_part_q6_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *to)
 {
@@ -173,17 +226,17 @@ load_part_q6_k(const rows_of_4 *from, int h, int64_t offset, int s, block_of_4 *
 
 static inline __attribute__((always_inline)) int64_t bytes_of(int type)
 {
-    static const int64_t bytes[] = {
-        CPU_Q4_0_BYTES, CPU_Q4_1_BYTES, CPU_Q5_0_BYTES, CPU_Q5_1_BYTES,
-        CPU_Q8_0_BYTES, CPU_Q4_K_BYTES, CPU_Q5_K_BYTES, CPU_Q6_K_BYTES
-    };
+    static const int64_t bytes[] = { CPU_Q4_0_BYTES, CPU_Q4_1_BYTES, CPU_Q5_0_BYTES,
+                                     CPU_Q5_1_BYTES, CPU_Q8_0_BYTES, CPU_IQ4_NL_BYTES,
+                                     CPU_Q2_K_BYTES, CPU_Q3_K_BYTES, CPU_Q4_K_BYTES,
+                                     CPU_Q5_K_BYTES, CPU_Q6_K_BYTES };
 
     return bytes[type];
 }
 
 static inline __attribute__((always_inline)) int64_t parts_of(int type)
 {
-    return type < Q4_K ? 1 : CPU_K_PARTS;
+    return type < Q2_K ? 1 : CPU_K_PARTS;
 }
 
 // Half h of block b of 32 of the rows.
@@ -195,6 +248,14 @@ static inline __attribute__((always_inline)) block_of_4 load_block(int type, con
     uint32x4_t q[GROUPS];
     block_of_4 to;
 
+    if (type == Q2_K) {
+        load_part_q2_k(from, h, offset, s, &to);
+        return to;
+    }
+    if (type == Q3_K) {
+        load_part_q3_k(from, h, offset, s, &to);
+        return to;
+    }
     if (type == Q6_K) {
         load_part_q6_k(from, h, offset, s, &to);
         return to;
@@ -213,12 +274,14 @@ static inline __attribute__((always_inline)) block_of_4 load_block(int type, con
     if (type == Q8_0)
         for (int g = 0; g < GROUPS; g++)
             q[g] = load_words(from, h, offset + 2 + 4 * g);
-    if (type <= Q5_1)
-        load_nibbles(from, h, offset + (has_m ? 4 : 2) + (type >= Q5_0 ? 4 : 0), q);
+    if (type <= Q5_1 || type == IQ4_NL)
+        load_nibbles(from, h, offset + (has_m ? 4 : 2) + (type == Q5_0 || type == Q5_1 ? 4 : 0), q);
     if (type == Q5_0 || type == Q5_1)
         add_fifths(load_words(from, h, offset + (has_m ? 4 : 2)), q);
     for (int g = 0; g < GROUPS; g++)
-        to.q[g] = vreinterpretq_s8_u32(q[g]);
+        to.q[g] = type == IQ4_NL
+                      ? vqtbl1q_s8(vld1q_s8(cpu_iq4_nl_values), vreinterpretq_u8_u32(q[g]))
+                      : vreinterpretq_s8_u32(q[g]);
     return to;
 }
 

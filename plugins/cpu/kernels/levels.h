@@ -1,6 +1,5 @@
 // levels.h: the quants of one block of 32, or of one part of a block of 256, as bytes, and the
-// scales of parts. Plain C, for the scalar kernels. The layouts are drawn in blocks.h, those of
-// Q2_K, Q3_K and IQ4_NL below.
+// scales of parts. Plain C, for the scalar kernels. The layouts are drawn in blocks.h.
 #ifndef CPU_LEVELS_H
 #define CPU_LEVELS_H
 
@@ -65,28 +64,18 @@ static inline void levels_q6_k(const uint8_t *block, int s, uint8_t q[CPU_BLOCK]
     }
 }
 
-// Two bits a weight: byte 32 h + l of 64 has element l of parts 4 h to 4 h + 3, from bit 0 up.
+// Two bits of 64 bytes, as Q2_K and Q3_K have them.
 static inline uint8_t two_bits(const uint8_t *at, int s, int l)
 {
     return at[s / 4 * CPU_BLOCK + l] >> s % 4 * 2 & 3;
 }
 
-// Q2_K, 84 bytes: w[i] = (d * scale[i / 16]) * q[i] - (dmin * min[i / 16])
-//   byte   0                       15  16       79  80  81  82   83
-//        | scale: low half, min: high | two bits  |   d   |  dmin  |
 static inline void levels_q2_k(const uint8_t *block, int s, uint8_t q[CPU_BLOCK])
 {
     for (int l = 0; l < CPU_BLOCK; l++)
         q[l] = two_bits(block + 16, s, l);
 }
 
-// Q3_K, 110 bytes: w[i] = (d * (scale[i / 16] - 32)) * (q[i] - 4)
-//   byte   0       31  32       95  96  107  108 109
-//        | thirds    | two bits   | scales |   d   |
-//   thirds: bit s of byte l belongs to element l of part s
-//   scales: byte j < 8 has the low 4 bits of scale[j] in its low half, of scale[8 + j] in its high
-//   one; byte 8 + j has the upper 2 of scale[j], scale[4 + j], scale[8 + j], scale[12 + j], from
-//   bit 0 up
 static inline void levels_q3_k(const uint8_t *block, int s, uint8_t q[CPU_BLOCK])
 {
     for (int l = 0; l < CPU_BLOCK; l++)
@@ -100,7 +89,7 @@ static inline int scale_q3_k(const uint8_t *block, int j)
     return low | high << 4;
 }
 
-// IQ4_NL, 18 bytes: w[i] = d * cpu_iq4_nl_values[q[i]]; laid out as Q4_0.
+// Of IQ4_NL.
 static const int8_t cpu_iq4_nl_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                               1,    13,   25,  38,  53,  69,  89,  113 };
 

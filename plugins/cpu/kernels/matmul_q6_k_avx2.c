@@ -1,4 +1,4 @@
-// matmul_q6_k_avx2.c: Q6_K weights times q8 activations, 8 rows at a time.
+// matmul_q6_k_avx2.c: Q3_K and Q6_K weights times q8 activations, 8 rows at a time.
 //
 // A part of 32 has two scales of 8 bits. They are multiplied as integers, so that one step to F32
 // does for the part: in place of ones they widen the sums of pairs to 32 bits (vpmaddwd).
@@ -8,11 +8,14 @@
 // fit 16 bits; what the 128 adds is known when the panel is made (cpu_panel_q6_k.offset). For one
 // token there is no such time; weights stay as they are stored, q + 32, 0 to 63: pairs are at most
 // 2 * 63 * 127 = 16002, and what the 32 adds is 32 times the scales times sums of 16 activations,
-// which serve all 8 rows. All sums are exact and below 2^26, so the bits agree.
+// which serve all 8 rows. Those of Q3_K are smaller: q is -4 to 3, stored as q + 4; for one token
+// four pairs fit, 4 * 2 * 7 * 127 = 7112. All sums are exact and below 2^26, so the bits agree.
 #include "level_avx2.h"
-#include "q6_k_rows_avx2.h"
+#include "parts_of_16_avx2.h"
+#include "products_avx2.h"
 #include "tiles.h"
 
+#define GROUPS (CPU_BLOCK / 4)
 #define TOKENS 4
 
 // Activations of a few blocks, raised by 128.
@@ -28,12 +31,6 @@ static inline __attribute__((always_inline)) void raise_x(int tokens, int64_t bl
             store_vector(to[t] + b * CPU_BLOCK,
                          _mm256_xor_si256(as_vector(((const cpu_block_q8 *)(const void *)x)[b].q),
                                           _mm256_set1_epi8((char)0x80)));
-}
-
-// total + first * second, in 16 bits, in pairs.
-static inline __m256i add_products(__m256i total, __m256i first, __m256i second)
-{
-    return _mm256_add_epi32(total, _mm256_madd_epi16(first, second));
 }
 
 static inline __attribute__((always_inline)) void
@@ -76,7 +73,7 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *panel, int64_t
         }
 #pragma GCC unroll 4
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_part(sum[t], total[t], d, (const void *)(x + t * x_stride));
+            sum[t] = add_scaled(sum[t], total[t], d, (const void *)(x + t * x_stride));
     }
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)

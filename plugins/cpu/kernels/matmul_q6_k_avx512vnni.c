@@ -1,10 +1,10 @@
-// matmul_q6_k_avx512vnni.c: Q6_K weights times q8 activations. For several tokens a weight is
-// raised by 32. A half of a part sums up to at most 16 * 32 * 127 = 65024, times a scale 2^23, and
-// both halves together stay below 2^24: exact in F32, so that scales multiply there, in one
+// matmul_q6_k_avx512vnni.c: Q3_K and Q6_K weights times q8 activations. For several tokens a weight
+// is raised by 32. A half of a part sums up to at most 16 * 32 * 127 = 65024, times a scale 2^23,
+// and both halves together stay below 2^24: exact in F32, so that scales multiply there, in one
 // instruction a half, and the bits are those of the level avx2.
 #include "level_avx512vnni.h"
 #include "pairs_avx512vnni.h"
-#include "q6_k_rows_avx2.h"
+#include "parts_of_16_avx2.h"
 
 typedef lifted_x ready_x;
 
@@ -12,12 +12,6 @@ static inline __attribute__((always_inline)) void prepare(int tokens, int64_t bl
                                                           int64_t x_stride, void *ready)
 {
     sum_x(1, -32, tokens, blocks, x, x_stride, ready);
-}
-
-// total + first * second, in 16 bits, in pairs.
-static inline __m256i add_products(__m256i total, __m256i first, __m256i second)
-{
-    return _mm256_dpwssd_epi32(total, first, second);
 }
 
 // Scales stand twice in a lane.
@@ -72,7 +66,7 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *w, int64_t w_s
         }
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_scaled(sum[t], part[t], d, (const void *)(x + t * x_stride));
+            sum[t] = add_scaled_pair(sum[t], part[t], d, (const void *)(x + t * x_stride));
     }
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++)

@@ -1,4 +1,4 @@
-// matmul_q8_0_avx2.c: Q8_0 weights times q8 activations, 8 rows at a time.
+// matmul_q8_0_avx2.c: Q8_0 and IQ4_NL weights times q8 activations, 8 rows at a time.
 //
 // Two 8-bit products can exceed 16 bits. For several tokens weights are widened to 16 bits when
 // they are packed, activations as they are read, and the product (vpmaddwd) adds pairs into 32
@@ -6,26 +6,29 @@
 // times the activation with the weight's sign (at most 127 in size: q8 has no -128), in pairs at
 // most 2 * 128 * 127 = 32512. Both are exact, so the bits agree.
 #include "level_avx2.h"
-#include "panel_avx2.h"
+#include "q8_0_rows_avx2.h"
 #include "tiles.h"
 
 #define GROUPS (CPU_BLOCK / 2)
 #define TOKENS 4
 
-static inline __attribute__((always_inline)) void
-pack(int is_packed, int64_t rows, int64_t blocks, const void *w, int64_t stride, cpu_panel_q8_0 *to)
+static inline __attribute__((always_inline)) void pack(int is_iq4_nl, int is_packed, int64_t rows,
+                                                       int64_t blocks, const void *w,
+                                                       int64_t stride, void *panel)
 {
     const rows_of_8 from = find_rows(is_packed, rows, w, stride);
+    cpu_panel_q8_0 *to = panel;
 
     for (int64_t b = 0; b < blocks; b++, to++) {
-        int64_t offset = b * CPU_Q8_0_BYTES;
+        int64_t offset = b * bytes_of(is_iq4_nl);
+        __m256i both[4];
 
         _mm256_storeu_ps(to->d, load_scales(&from, offset));
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
             __m256i q[4];
 
-            turn_rows(&from, offset + 2 + 16 * half, q);
+            load_half(is_iq4_nl, &from, offset, half, both, q);
             // Of the 4 bytes in a lane, 0 and 1 go to one vector, 2 and 3 to the next.
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {
@@ -117,13 +120,12 @@ static inline __attribute__((always_inline)) tiles q8_0_tiles(ready_x ready)
                     .tokens = TOKENS };
 }
 
-// 16 bytes from byte `offset` of row r on, times 16 activations: the sum in lane r.
-static inline __attribute__((always_inline)) __m256i
-multiply_half(const rows_of_8 *from, int64_t offset, const int8_t *q_x)
+// 16 elements of each row times 16 activations.
+static inline __attribute__((always_inline)) __m256i multiply_half(const __m256i q[4],
+                                                                   const int8_t *q_x)
 {
-    __m256i q[4], total = _mm256_setzero_si256();
+    __m256i total = _mm256_setzero_si256();
 
-    turn_rows(from, offset, q);
 #pragma GCC unroll 4
     for (int g = 0; g < 4; g++) {
         __m256i four = _mm256_set1_epi32(load_i32((const char *)q_x + 4 * g));

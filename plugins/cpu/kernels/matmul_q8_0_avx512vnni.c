@@ -1,24 +1,27 @@
-// matmul_q8_0_avx512vnni.c: Q8_0 weights times q8 activations. Panels keep bytes
+// matmul_q8_0_avx512vnni.c: Q8_0 and IQ4_NL weights times q8 activations. Panels keep bytes
 // (cpu_panel_q8_0_bytes). For several tokens a weight is raised by 128; for one token its size
 // meets the activation with its sign, as at the level avx2.
 #include "level_avx512vnni.h"
 #include "pairs_avx512vnni.h"
+#include "q8_0_rows_avx2.h"
 
-static inline __attribute__((always_inline)) void pack(int is_packed, int64_t rows, int64_t blocks,
-                                                       const void *w, int64_t stride, void *panel)
+static inline __attribute__((always_inline)) void pack(int is_iq4_nl, int is_packed, int64_t rows,
+                                                       int64_t blocks, const void *w,
+                                                       int64_t stride, void *panel)
 {
     const rows_of_8 from = find_rows(is_packed, rows, w, stride);
     cpu_panel_q8_0_bytes *to = panel;
 
     for (int64_t b = 0; b < blocks; b++, to++) {
-        int64_t offset = b * CPU_Q8_0_BYTES;
+        int64_t offset = b * bytes_of(is_iq4_nl);
+        __m256i both[4];
 
         _mm256_storeu_ps(to->d, load_scales(&from, offset));
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
             __m256i q[4];
 
-            turn_rows(&from, offset + 2 + 16 * half, q);
+            load_half(is_iq4_nl, &from, offset, half, both, q);
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++)
                 _mm256_storeu_si256((__m256i *)(void *)to->q[4 * half + g], q[g]);
@@ -69,8 +72,8 @@ multiply_tile(int panels, int tokens, int64_t blocks, const char *w, int64_t w_s
         }
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++)
-            sum[t] = add_scaled(sum[t], _mm512_cvtepi32_ps(total[t]), d,
-                                (const void *)(x + t * x_stride));
+            sum[t] = add_scaled_pair(sum[t], _mm512_cvtepi32_ps(total[t]), d,
+                                     (const void *)(x + t * x_stride));
     }
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++)
@@ -87,13 +90,12 @@ static inline __attribute__((always_inline)) tiles q8_0_tiles(ready_x ready)
                     .tokens = TOKENS };
 }
 
-// 16 bytes from byte `offset` of row r on, times 16 activations: the sum in lane r.
-static inline __attribute__((always_inline)) __m256i
-multiply_half(const rows_of_8 *from, int64_t offset, const int8_t *q_x)
+// 16 elements of each row times 16 activations.
+static inline __attribute__((always_inline)) __m256i multiply_half(const __m256i q[4],
+                                                                   const int8_t *q_x)
 {
-    __m256i q[4], total = _mm256_setzero_si256();
+    __m256i total = _mm256_setzero_si256();
 
-    turn_rows(from, offset, q);
 #pragma GCC unroll 4
     for (int g = 0; g < 4; g++) {
         __m256i four = _mm256_set1_epi32(load_i32((const char *)q_x + 4 * g));

@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include "panel_avx2.h"
+#include "sums_avx2.h"
 #include "tiles.h"
 
 #define PANELS 2
@@ -47,8 +48,14 @@ static inline __attribute__((always_inline)) void store_sums(int panels, float *
         _mm512_storeu_ps(acc, sums);
 }
 
+// total + first * second, in 16 bits, in pairs.
+static inline __m256i add_products(__m256i total, __m256i first, __m256i second)
+{
+    return _mm256_dpwssd_epi32(total, first, second);
+}
+
 // acc + d * d_x * total, rounded in the order of the level avx2.
-static inline __m512 add_scaled(__m512 acc, __m512 total, __m512 d, const cpu_block_q8 *x)
+static inline __m512 add_scaled_pair(__m512 acc, __m512 total, __m512 d, const cpu_block_q8 *x)
 {
     return _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(x->d)), total, acc);
 }
@@ -56,21 +63,6 @@ static inline __m512 add_scaled(__m512 acc, __m512 total, __m512 d, const cpu_bl
 // What lifting the sign off weights is made up for with, for each token and block: factor times the
 // sum of the activations, [t][0][b], or of elements 0 to 15 and of 16 to 31, [t][i][b].
 typedef int32_t lifted_x[TOKENS][2][PIECE];
-
-// Of 4 blocks: their elements 0 to 15, then 16 to 31.
-static inline void sums_of_four(const cpu_block_q8 *x, __m128i *first, __m128i *second)
-{
-    __m256i four[4], all;   // four[b]: in each lane the sum of 4 elements of block b
-
-#pragma GCC unroll 4
-    for (int b = 0; b < 4; b++)
-        four[b] = _mm256_dpbusd_epi32(_mm256_setzero_si256(), _mm256_set1_epi8(1),
-                                      _mm256_loadu_si256((const __m256i *)(const void *)x[b].q));
-    all = _mm256_hadd_epi32(_mm256_hadd_epi32(four[0], four[1]),
-                            _mm256_hadd_epi32(four[2], four[3]));
-    *first = _mm256_castsi256_si128(all);
-    *second = _mm256_extracti128_si256(all, 1);
-}
 
 // Part of a tile_prepare; `are_halves` and factor are constants.
 static inline __attribute__((always_inline)) void sum_x(int are_halves, int factor, int tokens,

@@ -49,6 +49,7 @@ static inline void matvec_by_panel(cpu_pack_kernel *pack, cpu_matmul_q8_kernel *
 {
     union {
         cpu_panel_q4_1 q4_1[CPU_K_PARTS];
+        cpu_panel_q2_k q2_k[CPU_K_PARTS];
         cpu_panel_q8_0 q8_0[CPU_K_PARTS];
         cpu_panel_q6_k q6_k[CPU_K_PARTS];
     } panel;

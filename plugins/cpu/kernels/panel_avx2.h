@@ -146,4 +146,10 @@ static inline __attribute__((always_inline)) __m256i load_words(const rows_of_8 
                              load_i32(row[6] + offset), load_i32(row[7] + offset));
 }
 
+// acc + d * d_x * total, rounded in this order wherever a block is multiplied.
+static inline __m256 add_scaled(__m256 acc, __m256i total, __m256 d, const cpu_block_q8 *x)
+{
+    return _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(x->d)), _mm256_cvtepi32_ps(total), acc);
+}
+
 #endif

@@ -31,6 +31,15 @@ static cpu_integer_way integer_way_of(const cpu_factors *f)
     case TNP_DTYPE_Q8_0:
         return (cpu_integer_way){ k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
                                   k->panel_q8_0_bytes };
+    case TNP_DTYPE_IQ4_NL:
+        return (cpu_integer_way){ k->pack_iq4_nl, k->matmul_q8_0_q8, k->matvec_iq4_nl_q8,
+                                  k->panel_q8_0_bytes };
+    case TNP_DTYPE_Q2_K:
+        return (cpu_integer_way){ k->pack_q2_k, k->matmul_q2_k_q8, k->matvec_q2_k_q8,
+                                  sizeof(cpu_panel_q2_k) };
+    case TNP_DTYPE_Q3_K:
+        return (cpu_integer_way){ k->pack_q3_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8,
+                                  sizeof(cpu_panel_q6_k) };
     case TNP_DTYPE_Q4_K:
         return (cpu_integer_way){ k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
                                   sizeof(cpu_panel_q4_1) };

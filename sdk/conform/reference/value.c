@@ -192,7 +192,7 @@ static void set_q8_0(char *block, const float x[32])
     half = to_half(scale);
     memcpy(block, &half, sizeof half);
     for (int i = 0; i < 32; i++)
-        block[2 + i] = half ? (char)nearbyintf(x[i] * (1.0f / scale)) : 0;
+        block[2 + i] = half ? (char)(int)nearbyintf(x[i] * (1.0f / scale)) : 0;
 }
 
 void ref_set_row(const ref_tensor *t, const int64_t at[TNP_MAX_DIMS], int64_t n, ref_row *value,

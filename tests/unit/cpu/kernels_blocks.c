@@ -43,7 +43,7 @@ typedef struct way {
             k->matvec_##lower##_q8, __VA_ARGS__                                                    \
     }
 
-enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 8 };
+enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 11 };
 
 static way way_of(const cpu_kernels *k, int type)   // those with products come first
 {
@@ -53,12 +53,12 @@ static way way_of(const cpu_kernels *k, int type)   // those with products come 
         MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
         MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q8_0, Q8_0, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
+        MULTIPLIED(iq4_nl, IQ4_NL, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
+        MULTIPLIED(q2_k, Q2_K, q2_k, sizeof(cpu_panel_q2_k), { 80, 82 }, -1),
+        MULTIPLIED(q3_k, Q3_K, q6_k, sizeof(cpu_panel_q6_k), { 108, 0 }, 108),
         MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }, 208),
-        DECODED(q2_k, Q2_K),
-        DECODED(q3_k, Q3_K),
-        DECODED(iq4_nl, IQ4_NL),
         DECODED(f16, F16),
         DECODED(bf16, BF16),
     };
@@ -567,6 +567,10 @@ static void the_largest_products_do_not_overflow(void **state)
                 for (int64_t b = 0; b < p.stride / bytes; b++) {
                     char *block = p.w + b * bytes;
 
+                    if (w.dtype == TNP_DTYPE_Q2_K)
+                        memset(block, fills[c / 4 % 4], 16);
+                    if (w.dtype == TNP_DTYPE_Q3_K)
+                        memset(block + 96, fills[c / 4 % 4], 12);
                     if (w.dtype == TNP_DTYPE_Q6_K)
                         memset(block + 192, fills[c / 4 % 4], 16);
                     if (w.dtype == TNP_DTYPE_Q4_K || w.dtype == TNP_DTYPE_Q5_K)
@@ -629,12 +633,6 @@ static float *make_table(const way *w, const way *plain, product *p)
     float *decoded = exact(K * TABLE * sizeof *decoded);
 
     *p = make_product(w, TABLE, TOKENS, K / CPU_BLOCK);
-    for (int64_t i = 0; i < TABLE * p->stride && w->dtype == TNP_DTYPE_Q2_K; i += 84) {
-        memcpy(p->w + i + 80, &(uint16_t){ 0x1c00 }, 2);
-        memcpy(p->w + i + 82, &(uint16_t){ 0x9c00 }, 2);
-    }
-    for (int64_t i = 0; i < TABLE * p->stride && w->dtype == TNP_DTYPE_Q3_K; i += 110)
-        memcpy(p->w + i + 108, &(uint16_t){ 0x1c00 }, 2);
     for (int64_t i = 0; i < TABLE * p->stride && data_block_elements(w->dtype) == 1; i += 2) {
         uint32_t bits;
         float value = (float)random_between(-1, 1);

@@ -88,7 +88,7 @@ static void constants_of_products_are_claimed_as_packs(void **state)
         { "Q8_0", TNP_DTYPE_Q8_0, 32, 34, TNP_STORAGE_CONSTANT, { 512, 8, 1 }, 16 * 34 * 8 },
         { "Q4_1", TNP_DTYPE_Q4_1, 32, 20, TNP_STORAGE_CONSTANT, { 512, 100, 1 }, 16 * 20 * 8 },
         { "Q6_K", TNP_DTYPE_Q6_K, 256, 210, TNP_STORAGE_CONSTANT, { 512, 100, 1 }, 2 * 210 * 8 },
-        { "Q2_K is decoded", TNP_DTYPE_Q2_K, 256, 84, TNP_STORAGE_CONSTANT, { 512, 100, 1 }, 0 },
+        { "Q2_K", TNP_DTYPE_Q2_K, 256, 84, TNP_STORAGE_CONSTANT, { 512, 100, 1 }, 2 * 84 * 8 },
         { "F16", TNP_DTYPE_F16, 1, 2, TNP_STORAGE_CONSTANT, { 512, 100, 1 }, 0 },
         { "few rows", TNP_DTYPE_Q8_0, 32, 34, TNP_STORAGE_CONSTANT, { 512, 7, 1 }, 0 },
         { "several matrices", TNP_DTYPE_Q8_0, 32, 34, TNP_STORAGE_CONSTANT, { 512, 8, 2 }, 0 },

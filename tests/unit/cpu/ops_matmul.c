@@ -50,8 +50,9 @@ static ref_tensor round_activations(const ref_tensor *x)
 static int goes_the_integer_way(tnp_dtype dtype)
 {
     return dtype == TNP_DTYPE_Q4_0 || dtype == TNP_DTYPE_Q4_1 || dtype == TNP_DTYPE_Q5_0 ||
-           dtype == TNP_DTYPE_Q5_1 || dtype == TNP_DTYPE_Q8_0 || dtype == TNP_DTYPE_Q4_K ||
-           dtype == TNP_DTYPE_Q5_K || dtype == TNP_DTYPE_Q6_K;
+           dtype == TNP_DTYPE_Q5_1 || dtype == TNP_DTYPE_Q8_0 || dtype == TNP_DTYPE_Q2_K ||
+           dtype == TNP_DTYPE_Q3_K || dtype == TNP_DTYPE_Q4_K || dtype == TNP_DTYPE_Q5_K ||
+           dtype == TNP_DTYPE_Q6_K || dtype == TNP_DTYPE_IQ4_NL;
 }
 
 static double sum_of_sizes(const ref_tensor *x, const int64_t out_at[TNP_MAX_DIMS])
