@@ -1,4 +1,4 @@
-// map_guard.c: the handler of SIGBUS, and the list of mappings that it looks through.
+// map_guard.c: what mends a SIGBUS, and the list of mappings that it looks through.
 //
 // The handler may run at any moment in any thread, so it takes no lock: it counts itself in, and
 // who takes a mapping out of the list waits until no handler looks at it. What it does is one mmap,
@@ -7,18 +7,16 @@
 // on.
 #include "base/map_guard.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/faults.h"
 
 struct tni_guarded {
     _Atomic(tni_guarded *) next;
@@ -28,10 +26,8 @@ struct tni_guarded {
 
 static _Atomic(tni_guarded *) first;
 static atomic_uint looking;                                // handlers in the list
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   // of who changes the list, or installs
-static bool is_installed;
-static struct sigaction before;
-static uintptr_t page_bytes;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   // of who changes the list
+static atomic_uintptr_t page_bytes;
 
 tn_status tni_map_guard_add(const void *data, size_t bytes, const tn_allocator *allocator,
                             tni_guarded **out_guarded, tn_error *err)
@@ -91,7 +87,7 @@ static bool give_zeros(uintptr_t address)
     for (tni_guarded *g = atomic_load(&first); g && !is_given; g = atomic_load(&g->next)) {
         if (address < g->begin || address >= g->end)
             continue;
-        const uintptr_t page = address & ~(page_bytes - 1);
+        const uintptr_t page = address & ~(atomic_load(&page_bytes) - 1);
         is_given = mmap((void *)page, g->end - page, PROT_READ,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
         size_t was = atomic_load(&g->failed_at);
@@ -103,41 +99,14 @@ static bool give_zeros(uintptr_t address)
     return is_given;
 }
 
-static void on_bus_error(int number, siginfo_t *info, void *context)
+// What a process sent is not about a mapping.
+static bool mend(const tni_fault *fault)
 {
-    const int error = errno;
-    const bool is_fault = info->si_code > 0;   // else sent by a process
-    if (!is_fault || !give_zeros((uintptr_t)info->si_addr)) {
-        if (before.sa_flags & SA_SIGINFO) {
-            before.sa_sigaction(number, info, context);
-        } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-            before.sa_handler(number);
-        } else if (is_fault || before.sa_handler == SIG_DFL) {
-            // The default from now on: the fault is made again, and ends the process as without
-            // this handler.
-            sigaction(SIGBUS, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
-            if (!is_fault)
-                raise(number);
-        }
-    }
-    errno = error;
+    return tni_fault_is_own(fault) && give_zeros((uintptr_t)fault->info->si_addr);
 }
 
 tn_status tni_map_guard_install(tn_error *err)
 {
-    tn_status status = TN_OK;
-    pthread_mutex_lock(&lock);
-    if (!is_installed) {
-        struct sigaction action = { .sa_sigaction = on_bus_error,
-                                    .sa_flags = SA_SIGINFO | SA_ONSTACK };
-        sigemptyset(&action.sa_mask);
-        page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-        // Before it is installed it must know who was there.
-        if (sigaction(SIGBUS, NULL, &before) != 0 || sigaction(SIGBUS, &action, NULL) != 0)
-            status = tni_fail(err, TN_E_INTERNAL, "a handler of SIGBUS cannot be installed: %s",
-                              strerror(errno));
-        is_installed = status == TN_OK;
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
+    atomic_store(&page_bytes, (uintptr_t)sysconf(_SC_PAGESIZE));
+    return tni_faults_mend(mend, err);
 }

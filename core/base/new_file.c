@@ -113,7 +113,7 @@ tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *mag
 // A write beyond RLIMIT_FSIZE fails with EFBIG, and raises SIGXFSZ in the thread that wrote, which
 // ends the process unless the application has another wish. That is for a library to hold back: the
 // signal is blocked here and taken away, the application's handler stays as it is.
-static ssize_t write_quietly(int file, const void *data, size_t bytes)
+ssize_t tni_write_quietly(int file, const void *data, size_t bytes)
 {
     sigset_t too_large, before, pending;
     sigemptyset(&too_large);
@@ -135,7 +135,7 @@ tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes
 {
     const char *at = data;
     while (bytes) {
-        ssize_t n = write_quietly(new->file, at, bytes);
+        ssize_t n = tni_write_quietly(new->file, at, bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <tenon/status.h>
 
 enum { TNI_PATH_BYTES = 4096 };   // as Linux has it
@@ -27,5 +28,8 @@ tn_status tni_new_file_open(tni_new_file *new, const char *path, const void *mag
 tn_status tni_new_file_write(tni_new_file *new, const void *data, uint64_t bytes, tn_error *err);
 tn_status tni_new_file_finish(tni_new_file *new, tn_error *err);   // on disk, and in its place
 void tni_new_file_drop(tni_new_file *new);   // nothing is left of it; after finish: nothing to do
+
+// write(2), for which SIGXFSZ is never raised. [any], handlers of signals too
+ssize_t tni_write_quietly(int file, const void *data, size_t bytes);
 
 #endif

@@ -19,7 +19,11 @@ int main(void)
     tn_graph *graph = NULL;
     tn_session *session = NULL;
 
-    tn_status status = tn_runtime_create(NULL, &runtime, &err);
+    // A plugin that crashes this program is left out the next time. An application installs its
+    // own handlers of SIGSEGV and the like before.
+    tn_status status = tn_plugin_watch_crashes(&err);
+    if (status == TN_OK)
+        status = tn_runtime_create(NULL, &runtime, &err);
     if (status == TN_OK)
         status = tn_graph_create(NULL, &graph, &err);
     if (status == TN_OK) {

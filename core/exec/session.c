@@ -36,9 +36,12 @@ static tn_status fail_no_device(const tn_runtime *runtime, tn_error *err)
     for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
         tn_plugin_info info = { .size = sizeof info };
         tn_runtime_plugin(runtime, i, &info);
+        bool is_quarantined = info.state == TN_PLUGIN_QUARANTINED;
         if (*info.name && info.state != TN_PLUGIN_LOADED)
-            return tni_fail(err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s",
-                            info.name, info.reason);
+            return tni_fail(
+                err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s%s%s%s",
+                info.name, info.reason, is_quarantined ? " (tenon plugins retry " : "",
+                is_quarantined ? info.path : "", is_quarantined ? " tries it again)" : "");
     }
     return tni_fail(err, TN_E_NOT_FOUND,
                     "no device can be used: no plugin offers one, see tenon plugins --why");

@@ -26,8 +26,7 @@ bool tni_cache_path(const char *folder, const char *name, char path[TNI_CACHE_PA
     return false;
 }
 
-// Every folder of the path that is not there.
-static tn_status make_folders(const char *path, tn_error *err)
+tn_status tni_cache_make_folders(const char *path, tn_error *err)
 {
     char folder[TNI_CACHE_PATH_BYTES];
     tni_copy_text(folder, sizeof folder, path);
@@ -48,7 +47,7 @@ tn_status tni_cache_write(const char *path, const void *data, size_t bytes, cons
     struct stat there;
     char what[64];
     tni_format_text(what, sizeof what, "a file of %s", magic ? magic : "the cache");
-    tn_status status = stat(path, &there) == 0 ? TN_OK : make_folders(path, err);
+    tn_status status = stat(path, &there) == 0 ? TN_OK : tni_cache_make_folders(path, err);
     if (status != TN_OK)
         return status;
     status = tni_new_file_open(&file, path, magic, magic ? strlen(magic) : 0, what, err);

@@ -14,7 +14,10 @@ enum { TNI_CACHE_PATH_BYTES = 4096 };
 // false, and "": there is no place, or the process is privileged. [any]
 bool tni_cache_path(const char *folder, const char *name, char path[TNI_CACHE_PATH_BYTES]);
 
-// Makes the folders that are not there, readable by the user alone, and replaces the file.
+// Every folder of a file's path that is not there, readable by the user alone. Errors: TN_E_IO.
+tn_status tni_cache_make_folders(const char *path, tn_error *err);
+
+// Makes the folders that are not there, and replaces the file.
 //   magic       a file that is there and begins with something else is refused; NULL = none is
 //   is_lasting  it is on disk before this returns; else it may be lost with the power, or come back
 //               damaged

@@ -168,6 +168,7 @@ tn_status tni_plugin_load(tni_plugin *plugin, tn_error *why)
     void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return refuse_by_loader(why);
+    tni_crash_watch(plugin, library);
     tn_status status = query_table(plugin, library, why);
     return status == TN_OK ? start_instance(plugin, why) : status;
 }

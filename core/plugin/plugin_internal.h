@@ -6,10 +6,11 @@
 //     registry.c    which candidates are used, what their devices are called
 //       manifest.c    the note in the file
 //         fits.c        whether it fits this host and machine
-//       kept.c        what is known of the file from before: quarantine, devices
+//       kept.c        what is known of the file from before: quarantine, devices, a crash in use
 //       probe.c       files not seen before, each in a child process
 //         child.c       such a process                              ──► tenon_probe.c
 //       load.c        pin, still the same file, dlopen, query, start   code of it runs
+//         crash.c       whether a plugin's code is at fault when the process crashes
 //         table.c       the table that the query answered
 //         services.c    what the host does for a plugin
 //       ask.c         asks a started plugin for its devices        ──► tni_answer
@@ -165,6 +166,8 @@ typedef struct tni_kept {
     tni_answer answer;
 } tni_kept;
 
+typedef struct tni_watched tni_watched;
+
 // One candidate file.
 struct tni_plugin {
     tn_runtime *runtime;
@@ -189,6 +192,7 @@ struct tni_plugin {
     tni_answer answer;         // in this process
     bool is_probed;            // at this start
     tni_answer probed;
+    tni_watched *watched;   // NULL: a crash of it is not written down
 
     uint32_t asked_count;   // guarded by runtime->asking
     char asked[TNI_ASKED_KEYS][TNI_ASKED_BYTES];
@@ -287,8 +291,8 @@ tn_status tni_plugin_ask_devices(tni_plugin *plugin, tni_answer *out, tn_error *
 // What is kept of the file as it is, into plugin->kept; of a list only in the situation at hand.
 // Errors: TN_E_HOST_MEMORY.
 tn_status tni_kept_find(tni_plugin *plugin, tn_error *err);
-// Keeps plugin->kept. What cannot be written is told once.
-void tni_kept_write(tni_plugin *plugin);
+// Keeps plugin->kept. false: it is not kept; what cannot be written is told once.
+bool tni_kept_write(tni_plugin *plugin);
 // The devices of plugin->kept are those of the answer from now on, as far as these may be kept: a
 // CPU's depend on limits that change, and a driver that is missing may come.
 bool tni_kept_may_list(const tni_answer *answer);
@@ -304,6 +308,29 @@ size_t tni_kept_text(const tni_kept *kept, const tni_identity *identity, const c
 bool tni_kept_read(const char *text, size_t bytes, const char *key, tni_arena *arena,
                    tni_kept *out_kept, tni_identity *out_identity, bool *out_has_memory);
 enum { TNI_KEPT_BYTES = TNI_ANSWER_BYTES + 2048 };
+
+// ---------------------------------------------------------------------------------- crashes in use
+
+// While it is watched, a crash with the plugin's code at fault is written down, where
+// tni_kept_find looks. Does nothing unless the program asked for it; where there is no place or no
+// memory for it the plugin is not watched.
+void tni_crash_watch(tni_plugin *plugin, void *library);
+// Before the runtime's memory is gone. What was written down is gone, too: the process lived on.
+void tni_crash_unwatch(tni_plugin *plugin);
+
+// Where a crash of the plugin is written down. false: there is no place.
+bool tni_kept_crash_path(const char *plugin_path, char key[TNI_DIGITS_BYTES], char *path);
+
+typedef struct tni_crash {   // what is written down of one
+    char sha256[TNI_DIGITS_BYTES];
+    tni_identity identity;   // of the file as it was loaded
+    int number;              // of the signal
+    int64_t seconds;         // since the epoch
+} tni_crash;
+enum { TNI_CRASH_BYTES = 512 };
+// The form of that: all but the two numbers, for which there is room; and back. false: damaged.
+size_t tni_crash_text(const tni_crash *crash, const char *key, char to[TNI_CRASH_BYTES]);
+bool tni_crash_read(const char *text, size_t bytes, const char *key, tni_crash *out_crash);
 
 // ----------------------------------------------------------------------------------------- probing
 

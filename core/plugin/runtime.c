@@ -66,7 +66,7 @@ static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
         const tni_plugin *plugin = runtime->plugins[i];
         bool is_quarantined = plugin->state == TN_PLUGIN_QUARANTINED;
         const char *state = is_quarantined ? "in quarantine, " : "";
-        const char *remedy = is_quarantined ? " (tenon plugins retry tries it again)" : "";
+        const char *remedy = is_quarantined ? " (tenon plugins retry FILE tries it again)" : "";
         if (plugin->is_named && plugin->state == TN_PLUGIN_LOADED && plugin->device_count == 0)
             tni_log_line(&runtime->log, TN_LOG_WARNING, "plugin %s: %s", plugin->path,
                          plugin->why.text);
@@ -119,6 +119,8 @@ void tn_runtime_destroy(tn_runtime *runtime)
 {
     if (!runtime || !tni_plugins_close(runtime))
         return;
+    for (uint32_t i = 0; i < runtime->plugin_count; i++)
+        tni_crash_unwatch(runtime->plugins[i]);
     tni_pool_destroy(runtime->pool);
     if (runtime->has_mutexes) {
         pthread_mutex_destroy(&runtime->opening);

@@ -176,6 +176,45 @@ load common
     fails_with 2 "one word too many" tenon plugins retry a b
 }
 
+@test "a plugin that crashes in use ends the command as ever, and is quarantined at the next start" {
+    mkdir plugins
+    cp "$TENON_TEST_PLUGINS/../misbehaving-plugins/later/crashes_in_use.so" plugins
+    export TENON_PLUGIN_PATH=$PWD/plugins
+    tenon run austen She -n 4 --greedy --device cpu0 >cpu
+    for how in write:139:SIGSEGV thread:139:SIGSEGV abort:134:SIGABRT divide:136:SIGFPE; do
+        IFS=: read -r way code name <<<"$how"
+        # A sanitizer's own handlers end a process otherwise.
+        run --separate-stderr env TENON_TEST_CRASH=$way ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigfpe=0 \
+            "$TENON" run austen She -n 4 --greedy
+        [ "$status" -eq "$code" ]
+        run --separate-stderr tenon run austen She -n 4 --greedy
+        [ "$status" -eq 0 ]
+        [ "$output" = "$(cat cpu)" ]
+        [ "${#stderr_lines[@]}" -eq 1 ]
+        [[ $stderr == "tenon: warning: plugin $PWD/plugins/crashes_in_use.so of TENON_PLUGIN_PATH: in quarantine, it crashed with $name in use on 20"*" (tenon plugins retry FILE tries it again)" ]]
+        run --separate-stderr tenon plugins
+        [[ $output == *"crasher      quarantined $PWD/plugins/crashes_in_use.so"*"it crashed with $name in use on 20"* ]]
+        run --separate-stderr tenon plugins retry plugins/crashes_in_use.so
+        [ "$status" -eq 0 ]
+        [[ ${lines[0]} == "crasher "*"1 device"* ]]
+    done
+    run --separate-stderr env TENON_TEST_CRASH=kill "$TENON" run austen She -n 4 --greedy
+    [ "$status" -eq 137 ]
+    run --separate-stderr tenon run austen She -n 4 --greedy
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    # Whatever handler there is.
+    run --separate-stderr env TENON_TEST_CRASH=write "$TENON" run austen She -n 4 --greedy
+    [ "$status" -ne 0 ]
+    run --separate-stderr tenon plugins --why --json
+    [ "$(json '[p["state"] for p in o["plugins"]], "crashed with SIGSEGV in use" in o["plugins"][0]["reason"]')" = "(['quarantined', 'loaded'], True)" ]
+    run --separate-stderr tenon run austen She --set plugins.disable=cpu
+    [ "$status" -eq 3 ]
+    [[ ${stderr_lines[-1]} == *"plugin 'crasher' is out: it crashed with SIGSEGV in use on 20"*" (tenon plugins retry $PWD/plugins/crashes_in_use.so tries it again)" ]]
+    echo >>plugins/crashes_in_use.so   # another file
+    run --separate-stderr tenon run austen She -n 4 --greedy
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+}
+
 @test "the time that a plugin has to answer is a setting" {
     misbehaving=$TENON_TEST_PLUGINS/../misbehaving-plugins
     fails_with 4 "hang_at_load.so: in quarantine, it hung while it was loaded: it did not come back within 700 ms" \

@@ -1,6 +1,6 @@
-// A file of what is kept of a plugin, and what comes from the process that tried one, of any bytes;
-// and the same bytes with the hash that belongs to them, so that what lies behind that check is
-// reached.
+// A file of what is kept of a plugin or of its crash, and what comes from the process that tried
+// one, of any bytes; and the same bytes with the hash that belongs to them, so that what lies
+// behind that check is reached.
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +49,13 @@ static void read_kept(const char *text, size_t bytes, tni_arena *arena, char *wr
     need(tni_answer_is_same(&again.answer, &kept.answer));
 }
 
+static void read_crash(const char *text, size_t bytes)
+{
+    tni_crash crash;
+    bool is_read = tni_crash_read(text, bytes, key, &crash);
+    need(is_read == (crash.number != 0) && strlen(crash.sha256) == (is_read ? 64 : 0));
+}
+
 static void read_probed(const char *text, size_t bytes, tni_arena *arena)
 {
     tni_probed probed;
@@ -74,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         read_kept(alone, size, &arena, written);
         read_probed(alone, size, &arena);
+        read_crash(alone, size);
         SHA256Data((const uint8_t *)text, size, hash);
         snprintf(text + size, HASH_LINE_BYTES + 1, "sha256 %s\n", hash);
         read_kept(text, size + HASH_LINE_BYTES, &arena, written);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes corpus/kept/: what is kept of plugins and what comes from probing them: whole, without the hash, and with one
+"""Writes corpus/kept/: what is kept of plugins and of crashes, and what comes from probing them: whole, without the hash, and with one
 thing wrong each."""
 import hashlib
 import pathlib
@@ -44,6 +44,8 @@ FILES = {
     "probed_cut": probed(""),
     "probed_nothing": f"hash {KEY}\n",
     "probed_babble": "devices 7\n",
+    "crashed": kept("signal 11 1796030931\n").replace("tenon plugin", "tenon crash"),
+    "crashed_cut": kept("signal 11 17").replace("tenon plugin", "tenon crash"),
 }
 
 if __name__ == "__main__":

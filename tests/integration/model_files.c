@@ -199,6 +199,7 @@ static void a_mapped_model_that_is_cut_ends_in_a_status(void **state)
     test_folder_copy(&folder, "cut.gguf", model_path);
     const char *path = test_folder_path(&folder, "cut.gguf");
     need(tn_model_guard_files(&err), &err);
+    need(tn_plugin_watch_crashes(&err), &err);   // which sees what is mended as no crash
     tn_model *model = open_model(path, 0);
     tlm_context *context = create(model);
     free(eval(context, vocabulary_of(context)));

@@ -40,7 +40,10 @@ int cli_start(const cli_common *common, tn_runtime **out_runtime)
         .config = common->config,
         .log = log_line,
     };
-    return tn_runtime_create(&options, out_runtime, &err) == TN_OK ? CLI_OK : cli_fail_status(&err);
+    tn_status status = tn_plugin_watch_crashes(&err);
+    if (status == TN_OK)
+        status = tn_runtime_create(&options, out_runtime, &err);
+    return status == TN_OK ? CLI_OK : cli_fail_status(&err);
 }
 
 // Whether a device of that name would be one of the plugin: its name, or that and a number.

@@ -101,11 +101,12 @@ TN_API void tn_runtime_shadowed(const tn_runtime *runtime, uint32_t index,
 // ----------------------------------------------------------------------------------------- plugins
 
 enum {
-    TN_PLUGIN_LOADED = 1,        // in use: loaded, or as soon as one of its devices is used
-    TN_PLUGIN_SHADOWED = 2,      // fits, but another of the same name comes first
-    TN_PLUGIN_DISABLED = 3,      // by the config
-    TN_PLUGIN_REJECTED = 4,      // `reason` says why
-    TN_PLUGIN_QUARANTINED = 5,   // tried in a process of its own, it did what `reason` says
+    TN_PLUGIN_LOADED = 1,     // in use: loaded, or as soon as one of its devices is used
+    TN_PLUGIN_SHADOWED = 2,   // fits, but another of the same name comes first
+    TN_PLUGIN_DISABLED = 3,   // by the config
+    TN_PLUGIN_REJECTED = 4,   // `reason` says why
+    TN_PLUGIN_QUARANTINED =
+        5,   // tried in a process of its own, or in use, it did what `reason` says
 };
 
 // One candidate file, in the order of the search.
@@ -128,6 +129,25 @@ typedef struct tn_plugin_info {
 TN_API uint32_t tn_runtime_plugin_count(const tn_runtime *runtime);   // Since 0.1
 TN_API void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index,
                               tn_plugin_info *out_info);   // past the end: zeros. Since 0.1
+
+// From now on a crash of this process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT) in which a
+// plugin's code is at fault is written into the user's cache, and the next start quarantines its
+// file until that changes, with a warning. At fault is the plugin whose code was running, or called
+// what was: the C library, a driver. The application's own code is not, nor where a plugin calls it
+// (log, allocator), nor is a signal that another process sent. A plugin that the application has
+// given wrong memory may be innocent: tn_plugin_forget releases it.
+//
+// The process ends as it would have: a handler that was there before is called next, else the
+// default action follows, so that core dumps, debuggers and crash reporters have all they had. A
+// handler installed later comes first, and this one only if that passes on what it does not handle.
+// Where a handler mends a fault what was written is removed by tn_runtime_destroy.
+//
+// Call it at the start, before tn_runtime_create: what was loaded earlier is not watched. It holds
+// for the process and stays; further calls do nothing. The thread that calls it gets an alternate
+// stack for signals unless it has one; on other threads without one (16 KiB or more) a stack that
+// runs over ends the process and nothing is written.
+// Errors: TN_E_INTERNAL. Threads: [any]. Since 0.1
+TN_NODISCARD TN_API tn_status tn_plugin_watch_crashes(tn_error *err);
 
 // What is kept of a plugin's file is forgotten, a quarantine too: the next runtime tries it again.
 //   path   of the file, by whatever name

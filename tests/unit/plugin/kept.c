@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <sha2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,51 @@ static void what_makes_no_sense_is_refused(void **state)
     }
 }
 
+static bool read_crash(const char *from, size_t bytes, tni_crash *crash)
+{
+    char *alone = malloc(bytes ? bytes : 1);
+    assert_non_null(alone);
+    memcpy(alone, from, bytes);
+    bool is_read = tni_crash_read(alone, bytes, key, crash);
+    free(alone);
+    if (!is_read)
+        assert_int_equal(crash->number, 0);
+    return is_read;
+}
+
+static void a_crash_is_read_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "6 x\n",
+                                         "9 1\n",
+                                         "0 1\n",
+                                         "-6 1\n",
+                                         "6 -1\n",
+                                         "6 1 ",
+                                         "6 1\n\n",
+                                         "6\n",
+                                         "6  1\n",
+                                         "4294967302 1\n",
+                                         "6 9223372036854775808\n" };
+    tni_crash crash = { .identity = identity }, got;
+    snprintf(crash.sha256, sizeof crash.sha256, "%s", key);
+    size_t head = tni_crash_text(&crash, key, text);
+    assert_true(head + 2 * 20 + 2 < TNI_CRASH_BYTES);
+    size_t bytes = head + (size_t)sprintf(text + head, "6 1796030931\n");
+    assert_true(read_crash(text, bytes, &got));
+    assert_int_equal(got.number, SIGABRT);
+    assert_int_equal(got.seconds, 1796030931);
+    assert_string_equal(got.sha256, key);
+    assert_true(tni_identity_is_same(&got.identity, &identity));
+    for (size_t i = 0; i < bytes; i++)
+        assert_false(read_crash(text, i, &got));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        size_t length = head + (size_t)sprintf(text + head, "%s", wrong[i]);
+        if (read_crash(text, length, &got))
+            fail_msg("%s", wrong[i]);
+    }
+}
+
 // ------------------------------------------------------------------------------- from a process
 
 static tni_probed probed(const char *from)
@@ -250,6 +296,7 @@ int main(void)
         CASE(what_is_written_is_read_again),
         CASE(every_byte_counts),
         CASE(what_makes_no_sense_is_refused),
+        CASE(a_crash_is_read_whole_or_not_at_all),
         CASE(what_comes_from_a_process_may_end_anywhere),
         CASE(devices_are_compared_by_what_they_are),
     };
