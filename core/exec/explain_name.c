@@ -31,7 +31,7 @@ static const char *op_name(const telling *t, uint32_t node)
     return tni_op_find(t->graph->nodes[node].op)->name;
 }
 
-// "'a', 'b' and 3 more": one more name; the last call has is_last.
+// "'a', 'b' and 3 more": one more name; say_rest is called behind the last.
 static void say_listed(const tn_sink *sink, uint32_t index, const char *name)
 {
     if (index < MOST_NAMES)

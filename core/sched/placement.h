@@ -48,9 +48,10 @@ tn_status tni_placement_take(const tn_placement *asked, tn_device *const *device
 // Whether it demands anything to be on that device.
 bool tni_placement_demands(const tni_placement *placement, const tn_device *device);
 
-// Whether it says anything of layers; of nodes at all.
+// Whether it says anything of layers; whether parts of a layer are on devices of their own; whether
+// it says nothing of any node.
 bool tni_placement_is_of_layers(const tni_placement *placement);
-bool tni_placement_has_parts(const tni_placement *placement);   // of layers, on their own devices
+bool tni_placement_has_parts(const tni_placement *placement);
 bool tni_placement_is_free(const tni_placement *placement);
 
 // The layers of all graphs of a session, by the numbers of their marks, ascending.

@@ -39,8 +39,7 @@ typedef struct rows {
 
 typedef struct collected {
     rows products, links, devices;
-    char **kept_at;   // by device as it was told
-    bool is_short;    // of memory
+    bool is_short;   // of memory
 } collected;
 
 static void add(collected *c, rows *r, const void *item)

@@ -32,8 +32,11 @@ enum {
     TN_SPLIT_FREE = 0,     // each node where the cost model wants it
     TN_SPLIT_NONE = 1,     // all layers on the main device
     TN_SPLIT_LAYER = 2,    // whole layers, neighbours together; bytes by shares, or by free memory
-    TN_SPLIT_ROW = 3,      // part p of a layer that the graph divides on the p-th device of the
-    TN_SPLIT_TENSOR = 4,   // split, the rest on the main device; how it is divided is the graph's
+    // Part p of a layer that the graph divides on the p-th device of the split, the rest on the
+    // main device. It is the graph that is divided, by rows, or by heads and columns: both are
+    // placed alike.
+    TN_SPLIT_ROW = 3,
+    TN_SPLIT_TENSOR = 4,
 };
 
 enum {

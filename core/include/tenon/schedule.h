@@ -88,13 +88,16 @@ enum {
     TN_BEGINS_ORDER = 5,         // it would not; what it waits for ran elsewhere
     TN_BEGINS_PIN = 6,           // the caller has pinned it
     TN_BEGINS_LAYER = 7,         // its layer belongs where it runs
-    TN_BEGINS_MEMORY = 8,        // there is no room for it there
+    TN_BEGINS_MEMORY = 8,        // there is no room for it there, or a weight that it reads is here
+                                 // already and memory is short
     TN_BEGINS_OVERLAP = 9,   // it is the same device: divided, so that another can work meanwhile
 };
 
 // "unsupported"; "" of a number that is none of these. [any] Since 0.1
 TN_API const char *tn_begins_name(uint32_t why);
 
+// Texts are the session's until the graph is run or dropped, but `reason`, which is lent for the
+// time of the call.
 typedef struct tn_segment {
     uint32_t size;     // sizeof, as libtenon has it
     uint32_t device;   // by its number in the session

@@ -77,7 +77,7 @@ typedef struct tn_tune_options {
     uint32_t device_count;
     tn_device *const *devices;   // none = all but software
     uint32_t flags;              // TN_TUNE_…
-    uint32_t dim;                // of the weights, a multiple of 256; 0 = 4,096
+    uint32_t dim;   // of the weights, a multiple of 256 up to 65,536; 0 = 4,096
 } tn_tune_options;
 
 // Measures devices, and the links between them and to the host, and keeps what it found; tells it
@@ -87,7 +87,8 @@ typedef struct tn_tune_options {
 // theirs would be measured too. A device that fails is left out, and with it the links to it: the
 // others are measured, kept and told, and the failure of the first one is answered at the end.
 // After any other error what was kept before stands.
-// Errors: TN_E_ARG dim is no multiple of 256, or a device twice; TN_E_BUSY the runtime has
+// Errors: TN_E_ARG dim is no multiple of 256 or above 65,536, a flag is not known, or a device is
+// given twice or is none of the runtime's; TN_E_BUSY the runtime has
 // sessions; those of the devices, TN_E_FILE, TN_E_IO it cannot be kept; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options,
                                       const tn_tune_sink *sink, tn_error *err);
