@@ -367,7 +367,7 @@ node 'blk.3.attn_q.part1': matmul of layer 3, on b" ]
 import random
 random.seed(3)   # of so many no plan is proved optimal for a long while
 print("lower,upper,size")
-for begin in [random.randrange(2000) for _ in range(2000)]:
+for begin in [random.randrange(2000) for _ in range(6000)]:
     print(f"{begin},{begin + random.randrange(1, 2000)},{random.randrange(1, 10**6)}")
 PY
     run --separate-stderr bash -c '"$TENON" plan --intervals many.csv --json --time-limit 60000 & sleep 0.5; kill -INT $!; wait $!'
