@@ -21,25 +21,13 @@
 
 #include "failing_alloc.h"
 #include "folder.h"
+#include "log_lines.h"
 #include "places.h"
 
 enum { LIVED_ON = 21, HANDLED = 22, NOT_SO = 23 };   // exit codes of a child
 
 static test_folder folder;                // of each test: plugins/, and the cache
 static volatile uintptr_t nowhere = 64;   // never mapped
-
-typedef struct log_lines {
-    char text[8192];
-    unsigned warnings;
-} log_lines;
-
-static void keep_line(void *context, int32_t level, const char *text)
-{
-    log_lines *lines = context;
-    size_t used = strlen(lines->text);
-    lines->warnings += level <= TN_LOG_WARNING;
-    snprintf(lines->text + used, sizeof lines->text - used, "%s\n", text);
-}
 
 // ------------------------------------------------------------------------------- in the child
 
@@ -230,7 +218,7 @@ static tn_runtime *create(log_lines *lines)
                                          .threads = 2,
                                          .plugin_paths = &path,
                                          .plugin_path_count = 1,
-                                         .log = keep_line,
+                                         .log = log_lines_keep,
                                          .log_context = lines };
     if (tn_runtime_create(&options, &runtime, &err) != TN_OK)
         fail_msg("%s", err.text);
@@ -420,7 +408,7 @@ static tn_status start_with_a_note(const tn_allocator *allocator, void *context)
                                          .plugin_paths = &plugins,
                                          .plugin_path_count = 1,
                                          .allocator = allocator,
-                                         .log = keep_line,
+                                         .log = log_lines_keep,
                                          .log_context = &lines };
     tn_status status = tn_runtime_create(&options, &runtime, &err);
     tn_runtime_destroy(runtime);

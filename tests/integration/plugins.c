@@ -23,22 +23,10 @@
 
 #include "failing_alloc.h"
 #include "folder.h"
+#include "log_lines.h"
 #include "places.h"
 
 static char own_path[TEST_PATH_BYTES];   // of this program
-
-typedef struct log_lines {
-    char text[8192];
-    unsigned warnings;
-} log_lines;
-
-static void keep_line(void *context, int32_t level, const char *text)
-{
-    log_lines *lines = context;
-    size_t used = strlen(lines->text);
-    lines->warnings += level <= TN_LOG_WARNING;
-    snprintf(lines->text + used, sizeof lines->text - used, "%s\n", text);
-}
 
 typedef struct runtime_case {
     const char *paths[4];
@@ -65,7 +53,7 @@ static tn_status create(runtime_case *c, tn_runtime **out_runtime)
                                    .setting_count = settings,
                                    .config = c->config,
                                    .allocator = c->allocator,
-                                   .log = keep_line,
+                                   .log = log_lines_keep,
                                    .log_context = &c->lines };
     return tn_runtime_create(&options, out_runtime, &c->err);
 }

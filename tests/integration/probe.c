@@ -25,6 +25,7 @@
 
 #include "failing_alloc.h"
 #include "folder.h"
+#include "log_lines.h"
 #include "places.h"
 
 // Long enough for those that answer, on a busy machine and under sanitizers.
@@ -33,19 +34,6 @@
 static char own_path[TEST_PATH_BYTES];
 static test_folder folder;   // of each test: plugins, and the cache
 static char plugins_path[TEST_PATH_BYTES];
-
-typedef struct log_lines {
-    char text[8192];
-    unsigned warnings;
-} log_lines;
-
-static void keep_line(void *context, int32_t level, const char *text)
-{
-    log_lines *lines = context;
-    size_t used = strlen(lines->text);
-    lines->warnings += level <= TN_LOG_WARNING;
-    snprintf(lines->text + used, sizeof lines->text - used, "%s\n", text);
-}
 
 typedef struct runtime_case {
     const char *path;
@@ -69,7 +57,7 @@ static tn_status create(runtime_case *c, tn_runtime **out_runtime)
                                    .settings = c->settings,
                                    .setting_count = count,
                                    .allocator = c->allocator,
-                                   .log = keep_line,
+                                   .log = log_lines_keep,
                                    .log_context = &c->lines };
     return tn_runtime_create(&options, out_runtime, &c->err);
 }

@@ -1,7 +1,6 @@
 // crashes_in_use.c: the CPU plugin under another name, as a GPU that is cheaper than any CPU, so
 // that work comes here. TENON_TEST_CRASH tells what it does when work is submitted; without it, it
 // computes.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -10,6 +9,8 @@
 #include <sys/mman.h>
 #include <tenon/plugin.h>
 #include <unistd.h>
+
+#include "wrapped_cpu.h"
 
 #if defined(__x86_64__)
 enum { MACHINE = 62 };
@@ -168,11 +169,7 @@ static tnp_status claim(tnp_device *device, const tnp_slice *slice, const tnp_cl
 
 const tnp_plugin *TNP_QUERY(uint32_t host_abi, tnp_error *err)
 {
-    void *file = dlopen(TN_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = file ? dlsym(file, "tenon_plugin_query") : NULL;
-    tnp_query query;
-    memcpy(&query, &symbol, sizeof query);
-    cpu = query ? query(host_abi, err) : NULL;
+    cpu = wrapped_cpu(TN_CPU_PLUGIN, host_abi, err);
     if (!cpu)
         return NULL;
     table = *cpu;

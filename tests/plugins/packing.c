@@ -1,9 +1,10 @@
 // packing.c: the CPU plugin, except that it wants F32 weights of products packed: in groups of rows
 // one after another, which is how they lie anyway, so that the CPU plugin can read them. The
 // conformance kit has nobody else to pack for. PACKING_PAST: bytes written behind a group.
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <tenon/plugin.h>
+
+#include "wrapped_cpu.h"
 
 #ifndef PACKING_PAST
 #define PACKING_PAST 0
@@ -158,11 +159,7 @@ static tnp_status bind_packed(tnp_program *handle, const tnp_bind *what, tnp_bou
 
 const tnp_plugin *TNP_QUERY(uint32_t host_abi, tnp_error *err)
 {
-    void *file = dlopen(TN_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = file ? dlsym(file, "tenon_plugin_query") : NULL;
-    tnp_query query;
-    memcpy(&query, &symbol, sizeof query);
-    cpu = query ? query(host_abi, err) : NULL;
+    cpu = wrapped_cpu(TN_CPU_PLUGIN, host_abi, err);
     if (!cpu)
         return NULL;
     table = *cpu;

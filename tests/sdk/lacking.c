@@ -1,8 +1,9 @@
 // lacking.c: the CPU plugin, except that it refuses silu: a session then needs another device for
 // it, whatever that costs. It hands out the table of the real one, loaded from TN_CPU_PLUGIN, with
 // a claim of its own.
-#include <dlfcn.h>
 #include <tenon/plugin.h>
+
+#include "../plugins/wrapped_cpu.h"
 
 #if defined(__x86_64__)
 enum { MACHINE = 62 };
@@ -48,11 +49,7 @@ static tnp_status claim_but_silu(tnp_device *device, const tnp_slice *slice,
 
 const tnp_plugin *TNP_QUERY(uint32_t host_abi, tnp_error *err)
 {
-    void *file = dlopen(TN_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = file ? dlsym(file, "tenon_plugin_query") : NULL;
-    tnp_query query;
-    memcpy(&query, &symbol, sizeof query);
-    cpu = query ? query(host_abi, err) : NULL;
+    cpu = wrapped_cpu(TN_CPU_PLUGIN, host_abi, err);
     if (!cpu) {
         tnp_error said = { sizeof said, TNP_E_IO, "the CPU plugin cannot be loaded" };
         TNP_GIVE(err, &said);

@@ -1,6 +1,7 @@
 // The CPU plugin, except that it does not see extents: all of a dim counts in every run.
-#include <dlfcn.h>
 #include <tenon/plugin.h>
+
+#include "../wrapped_cpu.h"
 
 #if defined(__x86_64__)
 enum { MACHINE = 62 };
@@ -53,11 +54,7 @@ static tnp_status compile(tnp_device *device, const tnp_compile *what, tnp_progr
 
 const tnp_plugin *TNP_QUERY(uint32_t host_abi, tnp_error *err)
 {
-    void *file = dlopen(TN_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = file ? dlsym(file, "tenon_plugin_query") : NULL;
-    tnp_query query;
-    memcpy(&query, &symbol, sizeof query);
-    cpu = query ? query(host_abi, err) : NULL;
+    cpu = wrapped_cpu(TN_CPU_PLUGIN, host_abi, err);
     if (!cpu)
         return NULL;
     table = *cpu;
