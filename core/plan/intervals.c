@@ -17,7 +17,10 @@
 #include "plan/plan.h"
 #include "plan/ranks.h"
 
-enum { NS_PER_MS = 1000000 };
+enum {
+    NS_PER_MS = 1000000,
+    INTERVAL_BYTES = 500   // of memory that a plan takes, or somewhat more
+};
 
 // What both calls begin with.
 typedef struct problem {
@@ -109,6 +112,7 @@ static tn_status begin(problem *p, const char *call, const tn_plan_interval *int
     if (status != TN_OK)
         return status;
     tni_arena_init(&p->arena, p->options.allocator);
+    tni_arena_expect(&p->arena, INTERVAL_BYTES * (size_t)count);
     p->intervals = tni_arena_take_array(&p->arena, count, sizeof *p->intervals);
     p->given = tni_arena_take_array(&p->arena, count, sizeof *p->given);
     if (!p->intervals || !p->given)

@@ -9,6 +9,8 @@
 // live with each, and gain little where there are many.
 enum { MOST_IN_ORDERS = 1024 };
 
+enum { INTERVAL_BYTES = 450 };   // of memory that are taken, or somewhat more
+
 // Intervals that follow each other in place, joined.
 typedef struct joined {
     tni_block *blocks;
@@ -121,6 +123,7 @@ tn_status tni_plan_pack(const tni_interval *intervals, uint32_t count, const tni
     *out_plan = plan;
     if (status != TN_OK)
         return status;
+    tni_arena_expect(arena, INTERVAL_BYTES * (size_t)count);
     joined j = { .blocks = tni_arena_take_array(arena, count, sizeof *j.blocks),
                  .block_of = tni_arena_take_array(arena, count, sizeof *j.block_of),
                  .within = tni_arena_take_array(arena, count, sizeof *j.within) };

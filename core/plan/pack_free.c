@@ -33,8 +33,7 @@ enum {
     FEW_ITEMS = 512,         // are searched on as a whole; of more, a peak near the bound is enough
                              // where nothing says how low it has to be
     MANY_ITEMS = 1024,       // have a level more
-    NEAR_PARTS = 128,        // near: above the bound by at most one of so many parts
-    ITEM_BYTES = 400         // of memory that are taken, or somewhat more
+    NEAR_PARTS = 128         // near: above the bound by at most one of so many parts
 };
 
 // Of repairs, where most that come out need a tenth of this work, and those of many items no more.
@@ -572,7 +571,6 @@ bool tni_plan_pack_free(const tni_plan_sections *sections, tni_arena *arena, tni
                  .chunk_bytes = out->chunk_bytes,
                  .deadline_ns = out->deadline_ns,
                  .steps = out->deadline_ns ? UINT64_MAX : FEWEST_STEPS + 2 * (uint64_t)count };
-    tni_arena_expect(arena, ITEM_BYTES * (size_t)count);
     p.near = sections->bound + sections->bound / NEAR_PARTS;
     if (out->enough == 0 && !out->deadline_ns && count > FEW_ITEMS)
         p.enough = p.near;

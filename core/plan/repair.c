@@ -5,11 +5,12 @@
 #include "plan/radix.h"
 
 enum {
-    MOST_OUT = 64,       // at a time: of what is repaired in the end hardly any has more
-    HEAVIER_PARTS = 4,   // of its weight that an item gains when it is taken out
-    BUCKETS = 512,       // of heights, for sorting,
-    FEW = 32,            // in a bucket
-    LEAST_STRIDE = 64    // sections
+    MOST_OUT = 64,         // at a time: of what is repaired in the end hardly any has more
+    HEAVIER_PARTS = 4,     // of its weight that an item gains when it is taken out
+    LEAST_BUCKETS = 512,   // of heights, for sorting; twice as many as what is sorted,
+    MOST_BUCKETS = 8192,
+    FEW = 32,           // in a bucket
+    LEAST_STRIDE = 64   // sections
 };
 
 // Weights are whole numbers, whose sums up and down come out right: 2^28 is that of an item which
@@ -156,12 +157,15 @@ static uint32_t find_beside(tni_plan_repair *r, uint32_t item)
 // By key, all of which are below the limit: into buckets, and those one into the others.
 static const tni_keyed *sort(tni_keyed *events, tni_keyed *spare, uint32_t count, uint64_t limit)
 {
-    uint32_t begin[BUCKETS + 1] = { 0 }, shift = 0, most = 0;
-    while (limit >> shift >= BUCKETS)
+    uint32_t begin[MOST_BUCKETS + 1], buckets = LEAST_BUCKETS, shift = 0, most = 0;
+    while (buckets < 2 * count && buckets < MOST_BUCKETS)
+        buckets *= 2;
+    memset(begin, 0, (buckets + 1) * sizeof *begin);
+    while (limit >> shift >= buckets)
         shift++;
     for (uint32_t k = 0; k < count; k++)
         begin[(events[k].key >> shift) + 1]++;
-    for (uint32_t b = 0; b < BUCKETS; b++) {
+    for (uint32_t b = 0; b < buckets; b++) {
         most = begin[b + 1] > most ? begin[b + 1] : most;
         begin[b + 1] += begin[b];
     }

@@ -133,11 +133,23 @@ static void join_equals(tni_plan_skyline *k, uint32_t at)
     }
 }
 
-// Puts the sections [first, end) of a valley at a new floor. Returns a plateau to go on from.
+// Puts a whole valley at a new floor. Returns a plateau to go on from.
+static uint32_t lift_whole(tni_plan_skyline *k, uint32_t valley, uint64_t floor)
+{
+    k->plateaus[valley].floor = floor;
+    uint32_t next = k->plateaus[valley].next;
+    bool joins_next = floor_of(k, next) == floor;
+    join_equals(k, valley);
+    return joins_next ? next : valley;
+}
+
+// The same for the sections [first, end) of it.
 static uint32_t lift(tni_plan_skyline *k, uint32_t valley, uint32_t first, uint32_t end,
                      uint64_t floor)
 {
     plateau old = k->plateaus[valley];
+    if (first == old.first && end == old.end)
+        return lift_whole(k, valley, floor);
     uint32_t left = TNP_NONE, right = TNP_NONE;
     if (old.first < first) {
         left = take_plateau(k);
@@ -158,15 +170,8 @@ static uint32_t lift(tni_plan_skyline *k, uint32_t valley, uint32_t first, uint3
     lifted->floor = floor;
     lifted->previous = left == TNP_NONE ? old.previous : left;
     lifted->next = right == TNP_NONE ? old.next : right;
-    if (left != TNP_NONE || right != TNP_NONE) {
-        uint32_t rest = left != TNP_NONE ? left : right;
-        join_equals(k, valley);
-        return rest;
-    }
-    uint32_t next = k->plateaus[valley].next;
-    bool joins_next = floor_of(k, next) == floor;
     join_equals(k, valley);
-    return joins_next ? next : valley;
+    return left != TNP_NONE ? left : right;
 }
 
 static uint32_t descend(const tni_plan_skyline *k, uint32_t at)
@@ -360,7 +365,7 @@ uint64_t tni_plan_skyline_run(tni_plan_skyline *k, const float *urgency, const b
         if (tni_plan_ceiling_height(&k->ceiling, fixed) < wall)
             at = place_fixed(k, at, fixed);
         else
-            at = lift(k, at, valley->first, valley->end, raised_floor(k, valley, wall));
+            at = lift_whole(k, at, raised_floor(k, valley, wall));
     }
     return highest;
 }
