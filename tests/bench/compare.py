@@ -4,7 +4,7 @@
 Runs Tenon and each peer in turn, one test with one number of threads at a time, -r times, and prints the best tokens a
 second of each and the ratios of these: machines are noisy, and only what was measured in turn can be compared.
   --llama   the program llama-bench of a llama.cpp that was built for this machine
-  --ik      a Python in which ik_llama_cpp can be imported
+  --ik      a Python in which ik_llama_cpp can be imported; without flash attention, as it is by default, and with it
 A peer that is not given, or not there, is left out; without any the speeds of Tenon are printed alone.
 """
 import argparse
@@ -17,8 +17,8 @@ IK = r"""
 import json, random, sys, time
 from ik_llama_cpp import _ctypes_api as api
 from ik_llama_cpp._internals import IkContext, IkModel, make_batch_range, make_batch_single
-path, threads, prompt, decode = sys.argv[1], *map(int, sys.argv[2:5])
-context = IkContext(IkModel(path), n_ctx=max(1024, prompt + decode + 32), n_threads=threads, flash_attn=True)
+path, threads, prompt, decode, flash = sys.argv[1], *map(int, sys.argv[2:6])
+context = IkContext(IkModel(path), n_ctx=max(1024, prompt + decode + 32), n_threads=threads, flash_attn=bool(flash))
 random.seed(1)
 ids = [random.randrange(100, 40000) for _ in range(max(prompt, decode, 16))]
 def run(batch):
@@ -61,8 +61,10 @@ def llama(program, model, threads, prompt, decode):
     return {"pp" if r["n_prompt"] else "tg": r["avg_ts"] for r in results}
 
 
-def ik(program, model, threads, prompt, decode):
-    return output_of([program, "-c", IK, model, str(threads), str(prompt), str(decode)])
+def ik(flash):
+    def run(program, model, threads, prompt, decode):
+        return output_of([program, "-c", IK, model, str(threads), str(prompt), str(decode), str(flash)])
+    return run
 
 
 def processor():
@@ -82,7 +84,8 @@ def main():
     parser.add_argument("-r", type=int, default=5)
     given = parser.parse_args()
     runners = [("tenon", tenon, given.tenon)]
-    for name, run, program in ("llama.cpp", llama, given.llama), ("ik_llama.cpp", ik, given.ik):
+    for name, run, program in (("llama.cpp", llama, given.llama), ("ik_llama.cpp", ik(0), given.ik),
+                               ("ik_llama.cpp with flash attention", ik(1), given.ik)):
         if program and os.access(program, os.X_OK):
             runners.append((name, run, program))
         else:
