@@ -357,7 +357,7 @@ static void say_device(const telling *t, uint32_t place)
     tni_say(t->sink,
             lane->device->measured.claim_ppm ? "  its claims count %.3f times, as measured\n"
                                              : "  its claims count as it says\n",
-            tni_claim_factor(lane->device));
+            tni_measured_claim_factor(&lane->device->measured));
     for (int is_out = 0; is_out < 2; is_out++) {
         uint32_t count = 0;
         uint64_t bytes = 0;

@@ -48,8 +48,8 @@ typedef struct tni_fit {
     uint64_t *needed;             // of all: set when all graphs have a layout
     uint64_t *unlimited;          // the same of the placement at hand without limits, and of it
     uint64_t *unlimited_beside;   // arenas and programs
-    uint64_t *asked_bytes;   // and of the one that is asked for, before anything had to give way
-    tni_kept_bytes *kept;    // of all graphs, sorted
+    uint64_t *asked_bytes;      // and of the one that is asked for, before anything had to give way
+    tni_resident_bytes *kept;   // of all graphs, sorted
     uint32_t kept_count, kept_capacity;
     uint64_t mapping_places;   // that use weights where they lie
     bool has_failed_claim;     // what then lacks memory is the device

@@ -70,21 +70,21 @@ tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled,
                             const tni_schedule *schedule, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    tni_keeping how = { .mapped = compiled->mapped,
-                        .mapped_count = schedule->given->storage_count,
-                        .alignments = fit->alignments };
+    tni_memories how = { .mapped = compiled->mapped,
+                         .mapped_count = schedule->given->storage_count,
+                         .alignments = fit->alignments };
     for (uint32_t u = 0; u < schedule->unit_count; u++) {
         const tni_claim *unit = schedule->units[u];
-        uint32_t count = tni_claim_keeps(schedule->graph, unit, &how, NULL);
+        uint32_t count = tni_resident_bytes_of(schedule->graph, unit, &how, NULL);
         if (!tni_grow(&session->arena.allocator, &fit->kept, &fit->kept_capacity,
                       fit->kept_count + count, sizeof *fit->kept))
             return tni_fail_memory(err, "a table of weights",
                                    (fit->kept_count + count) * sizeof *fit->kept);
-        fit->kept_count += tni_claim_keeps(schedule->graph, unit, &how,
-                                           fit->kept + fit->kept_count);
+        fit->kept_count += tni_resident_bytes_of(schedule->graph, unit, &how,
+                                                 fit->kept + fit->kept_count);
         fit->program_bytes[unit->place] += unit->resident_bytes;
     }
-    fit->kept_count = tni_kept_bytes_sort(fit->kept, fit->kept_count);
+    fit->kept_count = tni_resident_bytes_sort(fit->kept, fit->kept_count);
     add_up(session);
     return TN_OK;
 }
@@ -172,7 +172,7 @@ typedef struct piece {
 } piece;
 
 // Of a weight as the application has it, that it was kept for. A pack has the bytes of its own.
-static piece piece_of(const tn_session *session, const tni_kept_bytes *kept)
+static piece piece_of(const tn_session *session, const tni_resident_bytes *kept)
 {
     for (uint32_t g = 0; g < session->graph_count; g++) {
         const tn_graph *graph = session->graphs[g]->graph;

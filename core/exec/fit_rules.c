@@ -47,7 +47,7 @@ static uint64_t where_kept(const tn_session *session, const void *data)
         uint32_t low = 0, high = fit->kept_count;
         while (low < high) {
             uint32_t middle = low + (high - low) / 2;
-            const tni_kept_bytes *at = &fit->kept[middle];
+            const tni_resident_bytes *at = &fit->kept[middle];
             if (at->place < p || (at->place == p && (uintptr_t)at->data < (uintptr_t)data))
                 low = middle + 1;
             else

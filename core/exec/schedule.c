@@ -63,12 +63,12 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
         .device_count = session->lane_count,
         .links = &session->links,
         .rules = compiled->rules,
-        .keeping = { .mapped = compiled->mapped,
-                     .mapped_count = compiled->graph->storage_count,
-                     .alignments = fit->alignments,
-                     .largest = fit->largest,
-                     .there = fit->kept,
-                     .there_count = fit->kept_count },
+        .memories = { .mapped = compiled->mapped,
+                      .mapped_count = compiled->graph->storage_count,
+                      .alignments = fit->alignments,
+                      .largest = fit->largest,
+                      .there = fit->kept,
+                      .there_count = fit->kept_count },
         .answers = compiled->is_asked ? &compiled->answers : NULL,
     };
 }

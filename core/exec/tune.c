@@ -174,9 +174,7 @@ static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
     tn_tuned_device told = { .size = sizeof told,
                              .device = d,
                              .name = t->devices[d]->name,
-                             .claim_factor = t->measured[d].claim_ppm
-                                                 ? (double)t->measured[d].claim_ppm / 1e6
-                                                 : 1,
+                             .claim_factor = tni_measured_claim_factor(&t->measured[d]),
                              .submit_ns = (double)t->measured[d].submit_ns,
                              .kept_at = path };
     if (status == TN_OK && t->sink.device)
@@ -323,5 +321,5 @@ double tn_device_claim_factor(const tn_device *device, uint32_t *out_is_measured
 {
     if (out_is_measured)
         *out_is_measured = device && device->measured.claim_ppm;
-    return device ? tni_claim_factor(device) : 1;
+    return device ? tni_measured_claim_factor(&device->measured) : 1;
 }

@@ -257,7 +257,7 @@ static void keep(asking *ask, const tnp_claim *claim)
         .packs = packs,
         .name = own_name,
         .claimed_ns = claim->cost_ns,
-        .cost_ns = claim->cost_ns * tni_claim_factor(ask->device),
+        .cost_ns = claim->cost_ns * tni_measured_claim_factor(&ask->device->measured),
         .scratch_bytes = claim->scratch_bytes,
         .resident_bytes = claim->resident_bytes,
         .tag = claim->tag,

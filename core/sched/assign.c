@@ -17,8 +17,8 @@ typedef struct assigning {
     const tni_answers *answers;
     tni_arena *arena;
     tni_takers takers;
-    uint64_t *may_hold;      // by group of storages: places that may touch it
-    tni_kept kept;           // what stays on one place
+    uint64_t *may_hold;      // by least storage of those tied to it: places that may touch them
+    tni_ties ties;           // what stays on one place
     uint64_t *places;        // by node
     uint32_t *groups;        // by node
     uint64_t *group_bytes;   // by group, at most as many as storages
@@ -35,7 +35,7 @@ static bool take_tables(assigning *a)
     a->group_bytes = tni_arena_take_array(a->arena, storages, sizeof *a->group_bytes);
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
     return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
-           tni_find_kept(a->graph, a->arena, &a->kept) &&
+           tni_ties_find(a->graph, a->arena, &a->ties) &&
            tni_find_takers(a->graph, a->answers, a->request, a->arena, &a->takers);
 }
 
@@ -59,7 +59,7 @@ static void leave_out_cramped(assigning *a)
 {
     for (uint32_t c = 0; c < a->answers->claim_count; c++) {
         const tni_claim *claim = &a->answers->claims[c];
-        bool has_others = tni_claim_is_cramped(&a->request->keeping, claim);
+        bool has_others = tni_claim_is_cramped(&a->request->memories, claim);
         for (uint32_t i = 0; i < claim->node_count && has_others; i++)
             has_others = !(a->takers.cramped[claim->nodes[i]] >> claim->place & 1);
         a->claims[c].is_out = has_others;
@@ -108,10 +108,10 @@ static tni_ruling ruling_of(const assigning *a)
                          .places = tni_places_of(a->request),
                          .answers = a->answers,
                          .takers = &a->takers,
-                         .kept = &a->kept,
+                         .ties = &a->ties,
                          .rules = a->request->rules,
                          .is_decomposed = a->assigned->is_decomposed,
-                         .keeping = &a->request->keeping };
+                         .memories = &a->request->memories };
 }
 
 // Storages that the caller pins, states, what is written through, and what is asked of nodes.
@@ -119,7 +119,7 @@ static bool find_places(assigning *a, const tni_bars *bars)
 {
     const uint64_t *may_be = a->request->storage_places;
     tni_ruling ruling = ruling_of(a);
-    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->graph->storage_count : 0,
+    tni_ties_begin(a->graph, &a->ties, may_be, may_be ? a->request->graph->storage_count : 0,
                    a->may_hold);
     return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, bars);
 }
@@ -136,8 +136,8 @@ static bool group_nodes(assigning *a)
         uint32_t values[TNI_MAX_READS + 1],
             count = tni_node_touches(graph, &graph->nodes[n], values);
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t storage = graph->values[values[i]].storage, least = a->kept.groups[storage];
-            if (!a->kept.is_kept[storage])
+            uint32_t storage = graph->values[values[i]].storage, least = a->ties.tied_to[storage];
+            if (!a->ties.is_tied[storage])
                 continue;
             if (numbers[least] == TNP_NONE)
                 numbers[least] = a->problem.group_count++;
@@ -145,8 +145,8 @@ static bool group_nodes(assigning *a)
         }
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (numbers[a->kept.groups[s]] != TNP_NONE && tni_storage_source(graph, s) == TNI_STATE)
-            a->group_bytes[numbers[a->kept.groups[s]]] += graph->storages[s].bytes;
+        if (numbers[a->ties.tied_to[s]] != TNP_NONE && tni_storage_source(graph, s) == TNI_STATE)
+            a->group_bytes[numbers[a->ties.tied_to[s]]] += graph->storages[s].bytes;
     return true;
 }
 
@@ -168,7 +168,7 @@ static bool list_operands(assigning *a)
                 uint32_t storage = graph->values[reads[i]].storage;
                 uint32_t maker = graph->values[graph->storages[storage].owner].node;
                 uint32_t now = 2 * n + (uint32_t)pass;
-                if (tni_storage_source(graph, storage) != TNI_MADE || a->kept.is_kept[storage] ||
+                if (tni_storage_source(graph, storage) != TNI_MADE || a->ties.is_tied[storage] ||
                     seen[maker] == now)
                     continue;
                 seen[maker] = now;
@@ -203,7 +203,7 @@ static const char *op_name(const assigning *a, uint32_t n)
 // What the node touches, stays on one place, and cannot be on this one: a storage. *out_node: the
 // first other node that touches it, or what stays with it, and has no place there; TNP_NONE = there
 // is none, it has been put elsewhere.
-static uint32_t kept_elsewhere(const assigning *a, uint32_t n, uint32_t place, uint32_t *out_node)
+static uint32_t tied_elsewhere(const assigning *a, uint32_t n, uint32_t place, uint32_t *out_node)
 {
     const tn_graph *graph = a->graph;
     tni_ruling ruling = ruling_of(a);
@@ -212,7 +212,7 @@ static uint32_t kept_elsewhere(const assigning *a, uint32_t n, uint32_t place, u
     *out_node = TNP_NONE;
     for (uint32_t i = 0; i < count && found == TNP_NONE; i++) {
         uint32_t storage = graph->values[values[i]].storage;
-        if (a->kept.is_kept[storage] && !(a->may_hold[a->kept.groups[storage]] >> place & 1))
+        if (a->ties.is_tied[storage] && !(a->may_hold[a->ties.tied_to[storage]] >> place & 1))
             found = storage;
     }
     for (uint32_t m = 0; m < graph->node_count && found != TNP_NONE; m++) {
@@ -220,7 +220,7 @@ static uint32_t kept_elsewhere(const assigning *a, uint32_t n, uint32_t place, u
         uint64_t may = tni_takers_of(&a->takers, m) & tni_rule_of(&ruling, m).demand;
         for (uint32_t i = 0; i < count && !(may >> place & 1); i++) {
             uint32_t storage = graph->values[values[i]].storage;
-            if (a->kept.is_kept[storage] && a->kept.groups[storage] == a->kept.groups[found]) {
+            if (a->ties.is_tied[storage] && a->ties.tied_to[storage] == a->ties.tied_to[found]) {
                 *out_node = m;
                 return found;
             }
@@ -238,9 +238,9 @@ static const char *refusal_of(const assigning *a, uint32_t n, uint32_t place)
 }
 
 // Why a node cannot be on a place that takes it: of what it touches, something cannot.
-static void tell_kept(const assigning *a, uint32_t n, uint32_t place, char *out, size_t bytes)
+static void tell_tied(const assigning *a, uint32_t n, uint32_t place, char *out, size_t bytes)
 {
-    uint32_t other, storage = kept_elsewhere(a, n, place, &other);
+    uint32_t other, storage = tied_elsewhere(a, n, place, &other);
     const char *name = storage == TNP_NONE ? a->graph->nodes[n].name : storage_name(a, storage);
     if (other == TNP_NONE)
         tni_format_text(out, bytes, "it would have to move '%s' there", name);
@@ -275,7 +275,7 @@ static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, 
                     " bytes, and a buffer there has at most %" PRIu64,
                     asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
                     a->request->devices[place]->name, storage_name(a, storage),
-                    a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
+                    a->graph->storages[storage].bytes, a->request->memories.largest[place]);
 }
 
 // The same of the scratch and the packs that it needs there.
@@ -287,7 +287,7 @@ static tn_status fail_cramped(const assigning *a, uint32_t n, uint32_t place, tn
                     "needs there is larger than a buffer there, which has at most %" PRIu64
                     " bytes",
                     asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
-                    a->request->devices[place]->name, a->request->keeping.largest[place]);
+                    a->request->devices[place]->name, a->request->memories.largest[place]);
 }
 
 // A node that is taken where it is demanded to be, with something that another node touches which
@@ -317,10 +317,10 @@ static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
             return fail_too_large(a, n, place, large, err);
         if (is_ordered && (a->takers.cramped[n] >> place & 1))
             return fail_cramped(a, n, place, err);
-        uint32_t other, storage = kept_elsewhere(a, n, place, &other);
+        uint32_t other, storage = tied_elsewhere(a, n, place, &other);
         if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
             return fail_order(a, n, place, storage, other, err);
-        tell_kept(a, n, place, moved, sizeof moved);
+        tell_tied(a, n, place, moved, sizeof moved);
         const char *reason = is_taken && !(rule.demand >> place & 1)
                                  ? "it is ordered to be elsewhere"
                              : is_taken ? moved
@@ -362,7 +362,7 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
-    tni_items_request items = { a.graph, a.answers, &request->keeping };
+    tni_items_request items = { a.graph, a.answers, &request->memories };
     if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);

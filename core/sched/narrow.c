@@ -7,19 +7,19 @@ typedef struct narrowing {
     const tni_schedule_request *request;
     tni_arena *scratch;
     uint64_t preferred;
-    tni_kept kept;
+    tni_ties ties;
     tni_takers takers;
     uint64_t *instead;   // by node: where all of what it may be decomposed into can touch them
 } narrowing;
 
-static bool touches_kept(const narrowing *w, uint32_t node)
+static bool touches_tied(const narrowing *w, uint32_t node)
 {
     const tn_graph *graph = w->request->graph;
     uint32_t values[TNI_MAX_READS + 1];
     uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
     bool does = false;
     for (uint32_t i = 0; i < count; i++)
-        does |= w->kept.is_kept[graph->values[values[i]].storage];
+        does |= w->ties.is_tied[graph->values[values[i]].storage];
     return does;
 }
 
@@ -28,11 +28,11 @@ static bool is_open_question(const narrowing *w, uint32_t node)
 {
     const tn_graph *graph = w->request->graph;
     return !(tni_takers_of(&w->takers, node) & tni_preferred_for(w->request, w->preferred, node)) &&
-           tni_composites_of(graph, &graph->nodes[node]) && touches_kept(w, node);
+           tni_composites_of(graph, &graph->nodes[node]) && touches_tied(w, node);
 }
 
 // The places that take, of what stands for each node, all that touches the given graph's storages
-// which are kept.
+// which are tied.
 static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *err)
 {
     const tn_graph *given = made->given, *graph = made->own_graph;
@@ -46,7 +46,7 @@ static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *
         uint32_t count = tni_node_touches(graph, &graph->nodes[m], values);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = graph->values[values[i]].storage;
-            if (storage < given->storage_count && w->kept.is_kept[storage])
+            if (storage < given->storage_count && w->ties.is_tied[storage])
                 w->instead[graph->nodes[m].origin] &= tni_takers_of(&takers, m);
         }
     }
@@ -84,7 +84,7 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     uint64_t *holds = tni_arena_take_array(scratch, graph->storage_count, sizeof *holds);
     uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
     uint64_t *roomy = tni_arena_take_array(scratch, graph->storage_count, sizeof *roomy);
-    if (!holds || !wished || !roomy || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
+    if (!holds || !wished || !roomy || !w.instead || !tni_ties_find(graph, scratch, &w.ties) ||
         !tni_find_takers(graph, request->answers, request, scratch, &w.takers))
         return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *holds);
     bool is_any_open = false;
@@ -93,29 +93,29 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
     tn_status status = is_any_open ? ask_instead(&w, storage_places, out_failed, err) : TN_OK;
     if (status != TN_OK)
         return status;
-    tni_kept_begin(graph, &w.kept, storage_places, graph->storage_count, holds);
-    tni_kept_begin(graph, &w.kept, wishes, graph->storage_count, wished);
-    tni_kept_begin(graph, &w.kept, NULL, 0, roomy);
+    tni_ties_begin(graph, &w.ties, storage_places, graph->storage_count, holds);
+    tni_ties_begin(graph, &w.ties, wishes, graph->storage_count, wished);
+    tni_ties_begin(graph, &w.ties, NULL, 0, roomy);
     const tni_ruling sizes = { .graph = graph,
                                .device_count = request->device_count,
                                .takers = &w.takers,
-                               .keeping = &request->keeping };
+                               .memories = &request->memories };
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint64_t places = tni_takers_of(&w.takers, n);
         // What no place takes whole has to be decomposed, wherever that may be.
         if (places || !tni_composites_of(graph, &graph->nodes[n]))
-            tni_kept_narrow(graph, &w.kept, n, places | w.instead[n], holds);
-        tni_kept_narrow(graph, &w.kept, n, ~tni_rules_too_small(&sizes, n), roomy);
+            tni_ties_narrow(graph, &w.ties, n, places | w.instead[n], holds);
+        tni_ties_narrow(graph, &w.ties, n, ~tni_rules_too_small(&sizes, n), roomy);
         if (request->rules) {
-            tni_kept_narrow(graph, &w.kept, n, request->rules[n].demand, holds);
-            tni_kept_narrow(graph, &w.kept, n, request->rules[n].wish, wished);
+            tni_ties_narrow(graph, &w.ties, n, request->rules[n].demand, holds);
+            tni_ties_narrow(graph, &w.ties, n, request->rules[n].wish, wished);
         }
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (w.kept.is_kept[s]) {
-            uint64_t held = holds[w.kept.groups[s]], large = held & roomy[w.kept.groups[s]];
+        if (w.ties.is_tied[s]) {
+            uint64_t held = holds[w.ties.tied_to[s]], large = held & roomy[w.ties.tied_to[s]];
             storage_places[s] = large ? large : held;
-            wishes[s] = wished[w.kept.groups[s]];
+            wishes[s] = wished[w.ties.tied_to[s]];
         }
     return TN_OK;
 }

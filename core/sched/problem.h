@@ -7,10 +7,7 @@
 
 #include "base/arena.h"
 #include "sched/links.h"
-
-enum { TNI_MAX_PLACES = 64 };   // places are bits of a uint64_t
-
-#define TNI_NO_LIMIT UINT64_MAX
+#include "sched/places.h"
 
 typedef struct tni_problem_claim {
     uint32_t place;

@@ -19,7 +19,7 @@ static bool find_willing(const tni_ruling *r, tni_arena *arena, uint64_t **out_w
     for (uint32_t c = 0; c < r->answers->claim_count && willing; c++) {
         const tni_claim *claim = &r->answers->claims[c];
         uint64_t here = UINT64_C(1) << claim->place & r->places;
-        if (tni_claim_is_cramped(r->keeping, claim))
+        if (tni_claim_is_cramped(r->memories, claim))
             continue;
         for (uint32_t i = 0; i < claim->node_count; i++) {
             tni_rule rule = tni_rule_of(r, claim->nodes[i]);
@@ -36,11 +36,11 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
 {
     uint32_t values[TNI_MAX_READS + 1];
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[node], values);
-    for (uint32_t i = 0; i < count && r->keeping->largest; i++) {
+    for (uint32_t i = 0; i < count && r->memories->largest; i++) {
         uint32_t storage = r->graph->values[values[i]].storage;
         bool is_mapped = tni_storage_source(r->graph, storage) == TNI_WEIGHT &&
-                         tni_is_mapped(r->keeping, storage, place);
-        if (!is_mapped && r->graph->storages[storage].bytes > r->keeping->largest[place])
+                         tni_is_mapped(r->memories, storage, place);
+        if (!is_mapped && r->graph->storages[storage].bytes > r->memories->largest[place])
             return storage;
     }
     return TNP_NONE;
@@ -49,7 +49,7 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
 uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
 {
     uint64_t places = r->takers->cramped[node], most = 0;
-    if (!r->keeping->largest)
+    if (!r->memories->largest)
         return 0;
     uint32_t values[TNI_MAX_READS + 1];
     uint32_t count = tni_node_touches(r->graph, &r->graph->nodes[node], values);
@@ -58,31 +58,31 @@ uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
         most = bytes > most ? bytes : most;
     }
     for (uint32_t p = 0; p < r->device_count; p++)
-        if (most > r->keeping->largest[p] && tni_rules_too_large(r, node, p) != TNP_NONE)
+        if (most > r->memories->largest[p] && tni_rules_too_large(r, node, p) != TNP_NONE)
             places |= UINT64_C(1) << p;
     return places;
 }
 
-// What is wished and what is large enough, of all nodes that touch the group. torn: by group, set
-// where the wishes of its nodes cannot be met together.
-static bool narrow_groups(const tni_ruling *r, tni_arena *arena, const uint64_t *willing,
-                          uint64_t *holds, bool *torn)
+// What is wished and what is large enough, of all nodes that touch what is tied. torn: as holds,
+// set where the wishes of its nodes cannot be met together.
+static bool narrow_ties(const tni_ruling *r, tni_arena *arena, const uint64_t *willing,
+                        uint64_t *holds, bool *torn)
 {
     uint32_t storages = r->graph->storage_count;
     uint64_t *wished = tni_arena_take_array(arena, storages, sizeof *wished);
     uint64_t *roomy = tni_arena_take_array(arena, storages, sizeof *roomy);
     if (!wished || !roomy)
         return false;
-    tni_kept_begin(r->graph, r->kept, NULL, 0, wished);
-    tni_kept_begin(r->graph, r->kept, NULL, 0, roomy);
+    tni_ties_begin(r->graph, r->ties, NULL, 0, wished);
+    tni_ties_begin(r->graph, r->ties, NULL, 0, roomy);
     for (uint32_t n = 0; n < r->graph->node_count; n++) {
         tni_rule rule = tni_rule_of(r, n);
         if (rule.wish != UINT64_MAX)
-            tni_kept_narrow(r->graph, r->kept, n, rule.wish & willing[n], wished);
-        tni_kept_narrow(r->graph, r->kept, n, ~tni_rules_too_small(r, n), roomy);
+            tni_ties_narrow(r->graph, r->ties, n, rule.wish & willing[n], wished);
+        tni_ties_narrow(r->graph, r->ties, n, ~tni_rules_too_small(r, n), roomy);
     }
     for (uint32_t s = 0; s < storages; s++) {
-        if (r->kept->groups[s] != s || !r->kept->is_kept[s])
+        if (r->ties->tied_to[s] != s || !r->ties->is_tied[s])
             continue;
         if (holds[s] & roomy[s])
             holds[s] &= roomy[s];
@@ -103,9 +103,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
     if (!torn || !find_willing(r, arena, &willing))
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        tni_kept_narrow(graph, r->kept, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).demand,
+        tni_ties_narrow(graph, r->ties, n, tni_takers_of(r->takers, n) & tni_rule_of(r, n).demand,
                         holds);
-    if ((r->rules || r->keeping->largest) && !narrow_groups(r, arena, willing, holds, torn))
+    if ((r->rules || r->memories->largest) && !narrow_ties(r, arena, willing, holds, torn))
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         tni_rule rule = tni_rule_of(r, n);
@@ -114,9 +114,9 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, uint64_t *holds, uin
         uint64_t taken = tni_takers_of(r->takers, n), may = r->places;
         bool is_torn = false;
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t group = r->kept->groups[graph->values[values[i]].storage];
-            may &= holds[group];
-            is_torn |= torn[group];
+            uint32_t least = r->ties->tied_to[graph->values[values[i]].storage];
+            may &= holds[least];
+            is_torn |= torn[least];
         }
         tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
         uint64_t roomy = may & ~tni_rules_too_small(r, n), roomless = 0;

@@ -2,6 +2,7 @@
 #ifndef TNI_SCHED_INTERNAL_H
 #define TNI_SCHED_INTERNAL_H
 
+#include "sched/problem.h"
 #include "sched/sched.h"
 
 // Those that may be given nodes, and of these the ones that are no CPUs; a bit each.
@@ -34,22 +35,22 @@ typedef struct tni_assign_request {
     bool is_decomposed;   // rules are for the request's graph: nodes have an origin there
 } tni_assign_request;
 
-// States, and what is written through, stay on one place. Those that a node touches together share
-// it: they are of one group.
-typedef struct tni_kept {
-    bool *is_kept;      // by storage
-    uint32_t *groups;   // by storage: the least storage of its group; itself, where it is not kept
-} tni_kept;
+// States, and what is written through, are tied to one place, and those that a node touches to each
+// other. What is said of several tied to each other is said at the least of them.
+typedef struct tni_ties {
+    bool *is_tied;       // by storage
+    uint32_t *tied_to;   // by storage: the least that it is tied to; itself, where it is not tied
+} tni_ties;
 
 // false: out of memory.
-bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
+bool tni_ties_find(const tn_graph *graph, tni_arena *arena, tni_ties *out);
 
-// Sets holds: by group, where all of it may be. places: by storage below `count`, where it may be;
-// the others may be anywhere.
-void tni_kept_begin(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+// Sets holds: by least storage, where all that is tied to it may be. places: by storage below
+// `count`, where it may be; the others may be anywhere.
+void tni_ties_begin(const tn_graph *graph, const tni_ties *ties, const uint64_t *places,
                     uint32_t count, uint64_t *holds);
-// What a node touches and is kept must be where the node is: on one of these places.
-void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, uint32_t node, uint64_t places,
+// What a node touches and is tied must be where the node is: on one of these places.
+void tni_ties_narrow(const tn_graph *graph, const tni_ties *ties, uint32_t node, uint64_t places,
                      uint64_t *holds);
 
 // Which places have a claim on a node, by node.
@@ -60,7 +61,7 @@ typedef struct tni_takers {
 } tni_takers;
 
 // A claim cannot run where its scratch, or a pack of its own, is larger than any buffer.
-bool tni_claim_is_cramped(const tni_keeping *keeping, const tni_claim *claim);
+bool tni_claim_is_cramped(const tni_memories *memories, const tni_claim *claim);
 
 // Of the places that the request leaves. false: out of memory.
 bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
@@ -80,10 +81,10 @@ typedef struct tni_ruling {
     uint64_t places;   // that may be given nodes
     const tni_answers *answers;
     const tni_takers *takers;
-    const tni_kept *kept;
+    const tni_ties *ties;
     const tni_rule *rules;   // NULL = nothing is asked
     bool is_decomposed;
-    const tni_keeping *keeping;
+    const tni_memories *memories;
 } tni_ruling;
 
 tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
@@ -92,17 +93,17 @@ uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t p
 // The places with no buffer for something that the node touches, or for the scratch of any claim on
 // it.
 uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
-// holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: no
+// holds: as of tni_ties_begin; what is left of it after. places, bars: by node, set. false: no
 // memory.
 bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
                      const tni_bars *bars);
 
-int tni_kept_bytes_compare(const void *left, const void *right);
+int tni_resident_bytes_compare(const void *left, const void *right);
 
 typedef struct tni_items_request {
     const tn_graph *graph;
     const tni_answers *answers;
-    const tni_keeping *keeping;
+    const tni_memories *memories;
 } tni_items_request;
 
 // Items and their lists by claim, of a problem whose claims these are. false: out of memory.

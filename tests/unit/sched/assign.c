@@ -256,8 +256,8 @@ static tn_status schedule_within(const uint64_t *limits, const uint64_t *arena_b
                                      .device_count = r.device_count,
                                      .limits = limits,
                                      .arena_bytes = arena_bytes,
-                                     .keeping = { .mapped = mapped,
-                                                  .mapped_count = TN_COUNT_OF(mapped) } };
+                                     .memories = { .mapped = mapped,
+                                                   .mapped_count = TN_COUNT_OF(mapped) } };
     tn_status status = tni_schedule_make(&request, &r.arena, &r.schedule, &r.err);
     if (status == TN_OK)
         rig_check(&r);

@@ -556,9 +556,9 @@ static void what_is_larger_than_a_buffer_goes_elsewhere(void **state)
         tni_schedule_request request = { .graph = r.graph,
                                          .devices = r.list,
                                          .device_count = 3,
-                                         .keeping = { .mapped = mapped,
-                                                      .mapped_count = TN_COUNT_OF(mapped),
-                                                      .largest = cases[i].largest } };
+                                         .memories = { .mapped = mapped,
+                                                       .mapped_count = TN_COUNT_OF(mapped),
+                                                       .largest = cases[i].largest } };
         tni_schedule_finish(&r.schedule);
         assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
         for (uint32_t k = 0; k < LAYERS; k++) {
@@ -577,18 +577,18 @@ static void weights_that_are_there_take_nothing(void **state)
     tn_value out[LAYERS];
     make_layers(out);
     r.fakes[1].cost_ns = r.fakes[2].cost_ns = 1e6;
-    tni_kept_bytes there[LAYERS];
+    tni_resident_bytes there[LAYERS];
     for (uint32_t i = 0; i < LAYERS; i++)
-        there[i] = (tni_kept_bytes){ .place = 0, .data = weight_data[i], .bytes = 48 };
+        there[i] = (tni_resident_bytes){ .place = 0, .data = weight_data[i], .bytes = 48 };
     for (uint32_t count = 0; count <= LAYERS; count++) {
         uint64_t limits[] = { 48, UINT64_MAX, UINT64_MAX };
         tni_schedule_request request = { .graph = r.graph,
                                          .devices = r.list,
                                          .device_count = 3,
                                          .limits = limits,
-                                         .keeping = { .there = there, .there_count = count } };
+                                         .memories = { .there = there, .there_count = count } };
         uint32_t on_first = 0;
-        assert_int_equal(tni_kept_bytes_sort(there, count), count);
+        assert_int_equal(tni_resident_bytes_sort(there, count), count);
         tni_schedule_finish(&r.schedule);
         assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_OK);
         for (uint32_t k = 0; k < LAYERS; k++)

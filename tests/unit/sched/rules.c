@@ -26,7 +26,7 @@ static int end(void **state)
 
 // Where the nodes of a chain of products may be, by rules; all are taken on both places, on the
 // second one with so much scratch.
-static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t scratch_bytes,
+static void ruled(const tni_rule *rules, const tni_memories *memories, uint64_t scratch_bytes,
                   uint64_t *places, const tni_bars *bars)
 {
     uint32_t nodes[8];
@@ -41,21 +41,21 @@ static void ruled(const tni_rule *rules, const tni_keeping *keeping, uint64_t sc
                                                  .scratch_bytes = p ? scratch_bytes : 0 };
     }
     const tni_answers answers = { .claim_count = claim_count, .claims = claims };
-    const tni_schedule_request request = { .places = 3, .keeping = *keeping };
-    tni_kept kept;
+    const tni_schedule_request request = { .places = 3, .memories = *memories };
+    tni_ties ties;
     tni_takers takers;
     uint64_t holds[16];
-    assert_true(tni_find_kept(r.graph, &r.arena, &kept));
+    assert_true(tni_ties_find(r.graph, &r.arena, &ties));
     assert_true(tni_find_takers(r.graph, &answers, &request, &r.arena, &takers));
-    tni_kept_begin(r.graph, &kept, NULL, 0, holds);
+    tni_ties_begin(r.graph, &ties, NULL, 0, holds);
     const tni_ruling ruling = { .graph = r.graph,
                                 .device_count = 2,
                                 .places = 3,
                                 .answers = &answers,
                                 .takers = &takers,
-                                .kept = &kept,
+                                .ties = &ties,
                                 .rules = rules,
-                                .keeping = keeping };
+                                .memories = memories };
     assert_true(tni_rules_apply(&ruling, &r.arena, holds, places, bars));
 }
 
@@ -146,10 +146,10 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
         uint8_t why[8];
         uint64_t barred[8], roomless[8];
         const tni_bars bars = { why, barred, roomless };
-        const tni_keeping keeping = { .largest = cases[i].is_small ? small : roomy };
+        const tni_memories memories = { .largest = cases[i].is_small ? small : roomy };
         for (int n = 0; n < 8; n++)
             rules[n] = cases[i].rule;
-        ruled(rules, &keeping, cases[i].scratch_bytes, places, &bars);
+        ruled(rules, &memories, cases[i].scratch_bytes, places, &bars);
         uint32_t node = rig_node(&r, p.y[1]);
         if (places[node] != cases[i].places || why[node] != cases[i].why ||
             barred[node] != cases[i].barred || roomless[node] != cases[i].roomless)
