@@ -4,6 +4,7 @@
 
 #include <tenon/plugin.h>
 
+#include "base/lists.h"
 #include "sched/solve_internal.h"
 
 enum {
@@ -135,18 +136,17 @@ static bool try_group(improving *m, const uint32_t *nodes, uint32_t count, uint3
 static bool improve_groups(improving *m, tni_arena *arena, bool *out_has_changed)
 {
     const tni_problem *problem = m->s->problem;
-    uint32_t *first = tni_arena_take_array(arena, (size_t)problem->group_count + 2, sizeof *first);
+    uint32_t *first = tni_lists_begin(arena, problem->group_count);
     uint32_t *nodes = tni_arena_take_array(arena, problem->node_count, sizeof *nodes);
     if (!first || !nodes)
         return false;
     for (uint32_t n = 0; n < problem->node_count; n++)
         if (problem->groups[n] != TNP_NONE)
-            first[problem->groups[n] + 2]++;
-    for (uint32_t g = 0; g < problem->group_count; g++)
-        first[g + 2] += first[g + 1];
+            tni_lists_count(first, problem->groups[n]);
+    tni_lists_sum(first, problem->group_count);
     for (uint32_t n = 0; n < problem->node_count; n++)
         if (problem->groups[n] != TNP_NONE)
-            nodes[first[problem->groups[n] + 1]++] = n;
+            nodes[tni_lists_next(first, problem->groups[n])] = n;
     for (uint32_t g = 0; g < problem->group_count; g++)
         for (uint32_t p = 0; p < problem->place_count && first[g] < first[g + 1]; p++)
             if (problem->claims[m->changes.chosen[nodes[first[g]]]].place != p)

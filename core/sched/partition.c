@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lists.h"
 #include "sched/sched_internal.h"
 
 typedef struct heap {
@@ -75,8 +76,7 @@ static bool make_edges(partition *p)
     const tni_order *order = &p->graph->order;
     uint32_t edge_count = order->first[p->graph->node_count];
     p->waits = tni_arena_take_array(p->arena, p->unit_count, sizeof *p->waits);
-    p->after_first = tni_arena_take_array(p->arena, (size_t)p->unit_count + 2,
-                                          sizeof *p->after_first);
+    p->after_first = tni_lists_begin(p->arena, p->unit_count);
     p->after = tni_arena_take_array(p->arena, edge_count, sizeof *p->after);
     if (!p->waits || !p->after_first || !p->after)
         return false;
@@ -87,14 +87,14 @@ static bool make_edges(partition *p)
                 if (from == to)
                     continue;
                 if (pass == 0) {
-                    p->after_first[from + 2]++;
+                    tni_lists_count(p->after_first, from);
                     p->waits[to]++;
                 } else {
-                    p->after[p->after_first[from + 1]++] = to;
+                    p->after[tni_lists_next(p->after_first, from)] = to;
                 }
             }
-        for (uint32_t u = 0; pass == 0 && u < p->unit_count; u++)
-            p->after_first[u + 2] += p->after_first[u + 1];
+        if (pass == 0)
+            tni_lists_sum(p->after_first, p->unit_count);
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/lists.h"
 #include "sched/sched_internal.h"
 
 // ---------------------------------------------------------------------------------------- by node
@@ -19,23 +20,14 @@ typedef struct listing {
 static void add(listing *l, uint32_t key, uint32_t item)
 {
     if (l->items)
-        l->items[l->first[key + 1]++] = item;
+        l->items[tni_lists_next(l->first, key)] = item;
     else
-        l->first[key + 2]++;
-}
-
-static bool begin(listing *l, uint32_t keys, tni_arena *arena)
-{
-    l->items = NULL;
-    l->first = tni_arena_take_array(arena, (size_t)keys + 3, sizeof *l->first);
-    return l->first != NULL;
+        tni_lists_count(l->first, key);
 }
 
 static bool end_counting(listing *l, uint32_t keys, tni_arena *arena)
 {
-    for (uint32_t k = 0; k <= keys; k++)
-        l->first[k + 2] += l->first[k + 1];
-    l->items = tni_arena_take_array(arena, l->first[keys + 1], sizeof *l->items);
+    l->items = tni_arena_take_array(arena, tni_lists_sum(l->first, keys), sizeof *l->items);
     return l->items != NULL;
 }
 
@@ -74,11 +66,13 @@ bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers 
 {
     const tn_graph *graph = schedule->graph;
     uint32_t nodes = graph->node_count, storages = graph->storage_count;
-    listing claims, refusals, readers;
+    listing claims = { .first = tni_lists_begin(arena, nodes) };
+    listing refusals = { .first = tni_lists_begin(arena, nodes) };
+    listing readers = { .first = tni_lists_begin(arena, storages) };
     tni_ties ties;
     uint32_t *seen = tni_arena_take_array(arena, storages, sizeof *seen);
-    if (!seen || !tni_ties_find(graph, arena, &ties) || !begin(&claims, nodes, arena) ||
-        !begin(&refusals, nodes, arena) || !begin(&readers, storages, arena))
+    if (!seen || !claims.first || !refusals.first || !readers.first ||
+        !tni_ties_find(graph, arena, &ties))
         return false;
     list_claims(schedule->answers, &claims);
     list_refusals(schedule->answers, &refusals);

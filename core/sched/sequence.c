@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lists.h"
 #include "base/macros.h"
 #include "sched/sched_internal.h"
 
@@ -77,7 +78,7 @@ static bool take_tables(sequencing *q)
         q->place_count = s->segments[i].place >= q->place_count ? s->segments[i].place + 1
                                                                 : q->place_count;
     q->segment_of = tni_arena_take_array(arena, s->graph->node_count, sizeof *q->segment_of);
-    q->after_first = tni_arena_take_array(arena, (size_t)count + 2, sizeof *q->after_first);
+    q->after_first = tni_lists_begin(arena, count);
     q->after = tni_arena_take_array(arena, edges, sizeof *q->after);
     q->arrive_ns = tni_arena_take_array(arena, edges, sizeof *q->arrive_ns);
     q->waits = tni_arena_take_array(arena, count, sizeof *q->waits);
@@ -130,18 +131,19 @@ static void find_edges(sequencing *q)
                 if (from == to)
                     continue;
                 if (pass == 0) {
-                    q->after_first[from + 2]++;
+                    tni_lists_count(q->after_first, from);
                     q->waits[to]++;
                     continue;
                 }
                 uint32_t storage = graph->values[graph->nodes[before].output].storage;
-                q->arrive_ns[q->after_first[from + 1]] = tni_links_cost_ns(
-                    s->links, s->segments[from].place, s->segments[to].place,
-                    graph->storages[storage].bytes);
-                q->after[q->after_first[from + 1]++] = to;
+                uint32_t at = tni_lists_next(q->after_first, from);
+                q->after[at] = to;
+                q->arrive_ns[at] = tni_links_cost_ns(s->links, s->segments[from].place,
+                                                     s->segments[to].place,
+                                                     graph->storages[storage].bytes);
             }
-        for (uint32_t i = 0; pass == 0 && i < s->segment_count; i++)
-            q->after_first[i + 2] += q->after_first[i + 1];
+        if (pass == 0)
+            tni_lists_sum(q->after_first, s->segment_count);
     }
 }
 
