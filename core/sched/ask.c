@@ -198,7 +198,8 @@ static const char *check(asking *ask, const tnp_claim *claim)
 static bool pack_bytes(const tn_graph *graph, tni_pack *pack)
 {
     const tni_value *value = &graph->values[pack->value];
-    uint64_t groups = tni_pack_groups(value, pack->group_rows);
+    uint64_t rows = (uint64_t)value->dims[1];
+    uint64_t groups = rows / pack->group_rows + (rows % pack->group_rows != 0);   // of one matrix
     for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
         if (!tni_mul_u64(groups, (uint64_t)value->dims[i], &groups))
             return false;

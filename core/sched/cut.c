@@ -288,19 +288,6 @@ static bool cut(cutting *c, uint32_t *chosen)
 
 // ----------------------------------------------------------------------------------------- choices
 
-static uint32_t cheapest_on(const cutting *c, uint32_t node, uint32_t place)
-{
-    const tni_problem_index *index = c->s->index;
-    uint32_t best = TNP_NONE;
-    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
-        const tni_problem_claim *claim = &c->problem->claims[index->claims[i]];
-        if (claim->place == place &&
-            (best == TNP_NONE || claim->cost_ns < c->problem->claims[best].cost_ns))
-            best = index->claims[i];
-    }
-    return best;
-}
-
 static uint64_t places_in_use(const tni_solving *s)
 {
     uint64_t places = 0;
@@ -317,8 +304,8 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     c->is_whole = true;
     c->work_left = UINT64_MAX;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
-        c->stay[n] = cheapest_on(c, n, first);
-        c->go[n] = cheapest_on(c, n, c->target);
+        c->stay[n] = tni_problem_cheapest_alone(c->s->index, n, first);
+        c->go[n] = tni_problem_cheapest_alone(c->s->index, n, c->target);
     }
     if (!build(c))
         return false;
@@ -348,7 +335,7 @@ static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
             c->target = (uint32_t)__builtin_ctzll(left);
             for (uint32_t n = 0; n < c->problem->node_count; n++) {
                 c->stay[n] = c->s->best[n];
-                c->go[n] = cheapest_on(c, n, c->target);
+                c->go[n] = tni_problem_cheapest_alone(c->s->index, n, c->target);
             }
             if (!build(c))
                 return false;

@@ -1,9 +1,7 @@
-// partition.c: the order of the units, cut into segments, and what must be copied between devices.
+// partition.c: the order of the units, cut into segments.
 //
 // Of the units that can run next the one on the device at hand is taken, so that segments are few;
 // of those the one that comes first in the graph. Ready units wait in a heap a place.
-#include <string.h>
-
 #include "base/error.h"
 #include "base/lists.h"
 #include "sched/sched_internal.h"
@@ -142,7 +140,6 @@ static bool order_units(partition *p)
             s->steps[claim->nodes[i]] = s->unit_count;
             s->places[claim->nodes[i]] = place;
         }
-        s->cost_ns += claim->cost_ns;
         s->units[s->unit_count++] = claim;
         s->segments[s->segment_count - 1].unit_count++;
         for (uint32_t e = p->after_first[unit]; e < p->after_first[unit + 1]; e++)
@@ -152,80 +149,12 @@ static bool order_units(partition *p)
     return s->unit_count == p->unit_count;
 }
 
-// --------------------------------------------------------------------------------------- transfers
-
-typedef struct moving {
-    tni_schedule *schedule;
-    uint64_t *holds;    // by storage: places where its bytes are up to date
-    uint32_t *holder;   // by storage: the place that wrote it last
-    uint32_t segment;   // at hand
-    uint32_t count;
-    tni_transfer *transfers;   // NULL = count only
-} moving;
-
-static void need_here(moving *m, uint32_t value, uint32_t place)
-{
-    const tn_graph *graph = m->schedule->graph;
-    uint32_t storage = graph->values[value].storage;
-    uint64_t here = UINT64_C(1) << place;
-    if (tni_storage_source(graph, storage) != TNI_MADE || (m->holds[storage] & here) ||
-        !m->holds[storage])
-        return;
-    m->holds[storage] |= here;
-    if (m->transfers) {
-        m->transfers[m->count] = (tni_transfer){ storage, m->holder[storage], place, m->segment };
-        m->schedule->cost_ns += tni_links_cost_ns(m->schedule->links, m->holder[storage], place,
-                                                  graph->storages[storage].bytes);
-    }
-    m->count++;
-}
-
-static void walk_segments(moving *m)
-{
-    const tni_schedule *s = m->schedule;
-    const tn_graph *graph = s->graph;
-    memset(m->holds, 0, graph->storage_count * sizeof *m->holds);
-    m->count = 0;
-    for (m->segment = 0; m->segment < s->segment_count; m->segment++) {
-        const tni_segment *segment = &s->segments[m->segment];
-        for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
-            for (uint32_t i = 0; i < s->units[u]->node_count; i++) {
-                const tni_node *node = &graph->nodes[s->units[u]->nodes[i]];
-                uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
-                for (uint32_t k = 0; k < count; k++)
-                    need_here(m, reads[k], segment->place);
-                uint32_t written = graph->values[node->output].storage;
-                m->holds[written] = UINT64_C(1) << segment->place;
-                m->holder[written] = segment->place;
-            }
-    }
-}
-
-static bool find_transfers(partition *p, tni_arena *arena)
-{
-    tni_schedule *s = p->schedule;
-    moving m = { .schedule = s };
-    m.holds = tni_arena_take_array(p->arena, p->graph->storage_count, sizeof *m.holds);
-    m.holder = tni_arena_take_array(p->arena, p->graph->storage_count, sizeof *m.holder);
-    if (!m.holds || !m.holder)
-        return false;
-    walk_segments(&m);   // counts
-    s->transfer_count = m.count;
-    s->transfers = tni_arena_take_array(arena, m.count, sizeof *s->transfers);
-    if (!s->transfers)
-        return false;
-    m.transfers = s->transfers;
-    walk_segments(&m);
-    return true;
-}
-
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
                         tni_schedule *schedule, tn_error *err)
 {
     const tn_graph *graph = schedule->graph;
     partition p = { .graph = graph, .arena = scratch, .schedule = schedule };
-    schedule->unit_count = schedule->segment_count = schedule->transfer_count = 0;
-    schedule->cost_ns = 0;
+    schedule->unit_count = schedule->segment_count = 0;
     schedule->units = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->units);
     schedule->segments = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->segments);
     schedule->steps = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->steps);
@@ -236,8 +165,5 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scr
                         graph->node_count);
     if (!order_units(&p))
         return tni_fail(err, TN_E_INTERNAL, "the claims chosen wait for each other");
-    if (!find_transfers(&p, arena))
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
-                        graph->node_count);
     return TN_OK;
 }

@@ -177,6 +177,19 @@ double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chose
     return ns;
 }
 
+uint32_t tni_problem_cheapest_alone(const tni_problem_index *index, uint32_t node, uint32_t place)
+{
+    const tni_problem_claim *claims = index->problem->claims;
+    uint32_t best = TNP_NONE;
+    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
+        const tni_problem_claim *claim = &claims[index->claims[i]];
+        if (claim->node_count == 1 && (place == TNP_NONE || claim->place == place) &&
+            (best == TNP_NONE || claim->cost_ns < claims[best].cost_ns))
+            best = index->claims[i];
+    }
+    return best;
+}
+
 uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint64_t *used)
 {
     const tni_problem *problem = index->problem;

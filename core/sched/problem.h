@@ -82,6 +82,9 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
 // Costs of claims and transfers: the one function that says what is minimised.
 double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chosen);
 
+// The cheapest claim on a node alone, on a place or anywhere (TNP_NONE); TNP_NONE: there is none.
+uint32_t tni_problem_cheapest_alone(const tni_problem_index *index, uint32_t node, uint32_t place);
+
 // used[p]: bytes on place p. The answer: bytes above limits, of all places together.
 uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint64_t *used);
 

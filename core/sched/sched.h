@@ -55,13 +55,6 @@ typedef struct tni_pack {
     uint64_t bytes;   // of the whole pack, checked
 } tni_pack;
 
-// Groups that the rows of one matrix of the value make; group_rows is not 0.
-static inline uint64_t tni_pack_groups(const tni_value *value, uint64_t group_rows)
-{
-    uint64_t rows = (uint64_t)value->dims[1];
-    return rows / group_rows + (rows % group_rows != 0);
-}
-
 // A plugin's claim, checked and in indices of the graph.
 typedef struct tni_claim {
     uint32_t place;

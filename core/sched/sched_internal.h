@@ -115,17 +115,21 @@ bool tni_list_items(const tni_items_request *request, tni_arena *arena, tni_prob
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
                      const tni_bars *bars, tni_solution *out_solution, tn_error *err);
 
-// Orders the claims chosen and cuts them into segments.
+// Orders the claims chosen and cuts them into segments; sets units, steps, places and segments.
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
                         tni_schedule *schedule, tn_error *err);
 
-// Divides segments where devices can then work at the same time; sets units, steps and segments,
-// and the segments of transfers, which are then in no order. Errors: TN_E_HOST_MEMORY.
+// Sets transfers, by the units and segments. Errors: TN_E_HOST_MEMORY.
+tn_status tni_find_transfers(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
+                             tn_error *err);
+
+// Divides segments where devices can then work at the same time; sets units, steps and segments, by
+// which the transfers are to be found again. Errors: TN_E_HOST_MEMORY.
 tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                               tn_error *err);
 
-// Puts segments into the order in which they can begin; sets units, steps, segments and transfers.
-// Errors: TN_E_HOST_MEMORY.
+// Puts segments into the order in which they can begin; sets units, steps and segments, by which
+// the transfers are to be found again. Errors: TN_E_HOST_MEMORY.
 tn_status tni_sequence_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                                 tn_error *err);
 

@@ -5,11 +5,8 @@
 // longest chain of work hangs on, copies between devices counted; where none can, the one that can
 // first. That is the second half of HEFT (Topcuoglu, Hariri and Wu 2002); the first, the places, is
 // given.
-#include <string.h>
-
 #include "base/error.h"
 #include "base/lists.h"
-#include "base/macros.h"
 #include "sched/sched_internal.h"
 
 typedef struct entry {
@@ -250,55 +247,17 @@ static bool put_segments(sequencing *q, tni_arena *arena)
     return true;
 }
 
-// A transfer belongs to the first segment that reads what it brings.
-static bool put_transfers(sequencing *q, tni_arena *arena)
-{
-    tni_schedule *s = q->schedule;
-    const tn_graph *graph = s->graph;
-    tni_transfer *sorted = tni_arena_take_array(arena, s->transfer_count, sizeof *sorted);
-    uint32_t *first = tni_arena_take_indices(q->scratch, graph->storage_count), count = 0;
-    uint32_t *next = tni_arena_take_array(q->scratch, s->transfer_count, sizeof *next);
-    bool *is_put = tni_arena_take_array(q->scratch, s->transfer_count, sizeof *is_put);
-    if (!sorted || !first || !next || !is_put)
-        return false;
-    for (uint32_t t = s->transfer_count; t-- > 0;) {   // lists by storage
-        next[t] = first[s->transfers[t].storage];
-        first[s->transfers[t].storage] = t;
-    }
-    for (uint32_t i = 0; i < s->segment_count; i++)
-        for (uint32_t k = 0; k < s->segments[i].unit_count; k++) {
-            const tni_claim *unit = s->units[s->segments[i].first_unit + k];
-            for (uint32_t n = 0; n < unit->node_count; n++) {
-                uint32_t reads[TNI_MAX_READS];
-                uint32_t read_count = tni_node_reads(graph, &graph->nodes[unit->nodes[n]], reads);
-                for (uint32_t r = 0; r < read_count; r++)
-                    for (uint32_t t = first[graph->values[reads[r]].storage]; t != TNP_NONE;
-                         t = next[t]) {
-                        if (is_put[t] || s->transfers[t].to != unit->place)
-                            continue;
-                        is_put[t] = true;
-                        sorted[count] = s->transfers[t];
-                        sorted[count++].segment = i;
-                    }
-            }
-        }
-    s->transfers = sorted;
-    return !TN_NEVER(count != s->transfer_count);
-}
-
 tn_status tni_sequence_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                                 tn_error *err)
 {
     sequencing q = { .schedule = schedule, .scratch = scratch };
-    if (schedule->transfer_count == 0)
-        return TN_OK;
     if (!take_tables(&q))
         return tni_fail_memory(err, "segments", schedule->segment_count * sizeof(tni_segment));
     find_segments(&q);
     find_edges(&q);
     find_ranks(&q);
     find_sequence(&q);
-    if (!put_segments(&q, arena) || !put_transfers(&q, arena))
+    if (!put_segments(&q, arena))
         return tni_fail_memory(err, "segments", schedule->segment_count * sizeof(tni_segment));
     return TN_OK;
 }

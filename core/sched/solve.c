@@ -27,14 +27,15 @@ enum {
     BRANCH_NODES = 1 << 16,   // of all branches together
 };
 
-bool tni_solving_is_proved_optimal(const tni_solving *s)
+// Costs no more than the bound, but for what sums lose.
+static bool is_proved_optimal(const tni_solving *s)
 {
     return s->best_ns <= s->bound_ns + 1e-9 * fabs(s->bound_ns);
 }
 
 bool tni_solving_is_done(const tni_solving *s)
 {
-    return s->best_above == 0 && tni_solving_is_proved_optimal(s);
+    return s->best_above == 0 && is_proved_optimal(s);
 }
 
 bool tni_solving_consider(tni_solving *s, const uint32_t *chosen, const char *method)
@@ -226,7 +227,7 @@ static bool solve(tni_solving *s)
         return true;
     if (!solve_by_elimination(s))
         return false;
-    if (!s->index->has_fusions && !tni_solving_is_proved_optimal(s) && !tni_solve_by_cuts(s))
+    if (!s->index->has_fusions && !is_proved_optimal(s) && !tni_solve_by_cuts(s))
         return false;
     if (s->problem->limits && s->best_above && s->bound_ns < INFINITY &&
         !tni_solve_within_limits(s))

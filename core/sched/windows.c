@@ -48,14 +48,6 @@ static double priced_ns(const moving *m)
     return ns;
 }
 
-static bool are_bare(const tni_changes *changes, const tni_problem_claim *claim)
-{
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        if (changes->chosen[claim->nodes[i]] != TNP_NONE)
-            return false;
-    return true;
-}
-
 // From the base on, node by node. best NULL: does it, else looks at each end for a better one.
 static void take(moving *m, const uint32_t *base, const window *w, window *best)
 {
@@ -69,7 +61,7 @@ static void take(moving *m, const uint32_t *base, const window *w, window *best)
             continue;
         if (changes->chosen[n] != TNP_NONE)
             tni_changes_remove(changes, changes->chosen[n]);
-        if (claim->nodes[claim->node_count - 1] == n && are_bare(changes, claim))
+        if (claim->nodes[claim->node_count - 1] == n && tni_changes_are_bare(changes, claim))
             tni_changes_add(changes, w->from[n]);
         if (!best || changes->bare_count || changes->torn_count)
             continue;
