@@ -73,13 +73,8 @@ static bool find_where_nodes_may_run(judging *j)
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (!is_open_question(j, n))
             tni_ties_narrow(graph, &ties, n, j->takers.any[n] & demand_of(j, n), holds);
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t values[TNI_MAX_READS + 1];
-        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        j->may[n] = demand_of(j, n);
-        for (uint32_t i = 0; i < count; i++)
-            j->may[n] &= holds[ties.tied_to[graph->values[values[i]].storage]];
-    }
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        j->may[n] = demand_of(j, n) & tni_ties_places(graph, &ties, n, holds);
     return true;
 }
 

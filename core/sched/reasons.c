@@ -103,17 +103,6 @@ const char *tni_refusal_of(const tni_offers *o, uint32_t node, uint32_t place)
     return NULL;
 }
 
-uint32_t tni_tied_storage_of(const tni_offers *o, uint32_t node)
-{
-    const tn_graph *graph = o->schedule->graph;
-    uint32_t values[TNI_MAX_READS + 1];
-    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
-    for (uint32_t i = 0; i < count; i++)
-        if (o->is_tied[graph->values[values[i]].storage])
-            return graph->values[values[i]].storage;
-    return TNP_NONE;
-}
-
 // ------------------------------------------------------------------------------------------- moves
 
 // The cheapest claim at a place on these nodes together; INFINITY = there is none.
@@ -197,7 +186,7 @@ tni_move tni_move_of(const tni_offers *o, uint32_t step, uint32_t place)
     const tni_claim *unit = o->schedule->units[step];
     tni_move move = { .lacking = TNP_NONE, .tied = TNP_NONE, .here_ns = unit->cost_ns };
     for (uint32_t i = 0; i < unit->node_count && move.tied == TNP_NONE; i++)
-        move.tied = tni_tied_storage_of(o, unit->nodes[i]);
+        move.tied = tni_ties_touched(o->schedule->graph, o->is_tied, unit->nodes[i]);
     move.there_ns = claims_ns(o, unit, place, &move.lacking);
     move.is_taken = move.there_ns != INFINITY;
     if (move.is_taken)

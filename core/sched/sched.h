@@ -252,9 +252,6 @@ bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers 
 // Why a place does not take a node; NULL = it gave no reason, or takes it.
 const char *tni_refusal_of(const tni_offers *offers, uint32_t node, uint32_t place);
 
-// A storage that stays on one place and that the node touches, or TNP_NONE.
-uint32_t tni_tied_storage_of(const tni_offers *offers, uint32_t node);
-
 // One unit at another place, everything else where it is.
 typedef struct tni_move {
     bool is_taken;      // the place takes all of its nodes, together or each alone

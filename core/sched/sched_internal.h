@@ -52,6 +52,11 @@ void tni_ties_begin(const tn_graph *graph, const tni_ties *ties, const uint64_t 
 // What a node touches and is tied must be where the node is: on one of these places.
 void tni_ties_narrow(const tn_graph *graph, const tni_ties *ties, uint32_t node, uint64_t places,
                      uint64_t *holds);
+// Where all that a node touches may be.
+uint64_t tni_ties_places(const tn_graph *graph, const tni_ties *ties, uint32_t node,
+                         const uint64_t *holds);
+// A storage that a node touches and that is tied, by storage; TNP_NONE = there is none.
+uint32_t tni_ties_touched(const tn_graph *graph, const bool *is_tied, uint32_t node);
 
 // Which places have a claim on a node, by node.
 typedef struct tni_takers {
@@ -93,10 +98,29 @@ uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t p
 // The places with no buffer for something that the node touches, or for the scratch of any claim on
 // it.
 uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
-// holds: as of tni_ties_begin; what is left of it after. places, bars: by node, set. false: no
-// memory.
-bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
-                     const tni_bars *bars);
+
+// What nodes ask of the bytes that they touch and that are tied, by least storage: places.
+typedef struct tni_asked {
+    uint64_t *holds;    // where all of these nodes can be
+    uint64_t *wished;   // where they are wished
+    uint64_t *roomy;    // where buffers are large enough for what they touch
+} tni_asked;
+
+// Nothing is asked yet. may_be, wishes: by storage below `count`, what is known beforehand; NULL =
+// nothing. false: out of memory.
+bool tni_asked_make(const tni_ruling *ruling, tni_arena *arena, const uint64_t *may_be,
+                    const uint64_t *wishes, uint32_t count, tni_asked *out);
+// Of a node that is taken on these places and wished on those; its demand and its sizes are those
+// of the ruling.
+void tni_asked_of_node(const tni_ruling *ruling, uint32_t node, uint64_t taken, uint64_t wish,
+                       const tni_asked *asked);
+// Where bytes can be, as far as there are such places with room for them.
+uint64_t tni_asked_places(const tni_asked *asked, uint32_t least);
+
+// asked: as tni_asked_make has it, without wishes; holds is then what is left. places, bars: by
+// node, set. false: no memory.
+bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, const tni_asked *asked,
+                     uint64_t *places, const tni_bars *bars);
 
 int tni_resident_bytes_compare(const void *left, const void *right);
 

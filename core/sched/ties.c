@@ -78,3 +78,24 @@ void tni_ties_narrow(const tn_graph *graph, const tni_ties *ties, uint32_t node,
             holds[ties->tied_to[storage]] &= places;
     }
 }
+
+uint64_t tni_ties_places(const tn_graph *graph, const tni_ties *ties, uint32_t node,
+                         const uint64_t *holds)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    uint64_t places = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++)
+        places &= holds[ties->tied_to[graph->values[values[i]].storage]];
+    return places;
+}
+
+uint32_t tni_ties_touched(const tn_graph *graph, const bool *is_tied, uint32_t node)
+{
+    uint32_t values[TNI_MAX_READS + 1];
+    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_tied[graph->values[values[i]].storage])
+            return graph->values[values[i]].storage;
+    return TNP_NONE;
+}

@@ -1,5 +1,5 @@
-// transfers.c: what is copied between devices, by the segments as they are: before the first one that
-// reads it on a place where it is not, from the place that wrote it last.
+// transfers.c: what is copied between devices, by the segments as they are: before the first one
+// that reads it on a place where it is not, from the place that wrote it last.
 #include <string.h>
 
 #include "base/error.h"

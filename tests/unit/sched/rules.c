@@ -44,10 +44,9 @@ static void ruled(const tni_rule *rules, const tni_memories *memories, uint64_t 
     const tni_schedule_request request = { .places = 3, .memories = *memories };
     tni_ties ties;
     tni_takers takers;
-    uint64_t holds[16];
+    tni_asked asked;
     assert_true(tni_ties_find(r.graph, &r.arena, &ties));
     assert_true(tni_find_takers(r.graph, &answers, &request, &r.arena, &takers));
-    tni_ties_begin(r.graph, &ties, NULL, 0, holds);
     const tni_ruling ruling = { .graph = r.graph,
                                 .device_count = 2,
                                 .places = 3,
@@ -56,7 +55,8 @@ static void ruled(const tni_rule *rules, const tni_memories *memories, uint64_t 
                                 .ties = &ties,
                                 .rules = rules,
                                 .memories = memories };
-    assert_true(tni_rules_apply(&ruling, &r.arena, holds, places, bars));
+    assert_true(tni_asked_make(&ruling, &r.arena, NULL, NULL, 0, &asked));
+    assert_true(tni_rules_apply(&ruling, &r.arena, &asked, places, bars));
 }
 
 static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
