@@ -1,6 +1,6 @@
 // limits.h: an assignment within limits of memory, for the files that find it.
 //
-//   limits.c     the order of it, and the assignments that the others start from
+//   limits.c     what comes after what, and the assignments that the others start from
 //   payers.c     who pays for what several nodes keep together
 //   prices.c     prices on bytes: a bound, and assignments near it
 //   crossing.c   one assignment up to a node, another from there on

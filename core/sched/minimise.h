@@ -6,7 +6,7 @@
 
 enum { TNI_MOST_JOINED = 24, TNI_OWN_AXIS = 255 };   // the first: factors, and axes around
 
-// A group of factors that have a variable, minimised by itself.
+// Some of the factors that have a variable, minimised by themselves.
 typedef struct tni_piece {
     tni_axis own;        // of the variable: its labels that these factors tell apart
     bool has_label_ns;   // what the labels cost by themselves is counted in this piece

@@ -182,7 +182,7 @@ typedef struct tni_schedule {
     const tni_links *links;    // as requested
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
-    double greedy_ns;          // what each node to the cheapest device, in order, would cost;
+    double greedy_ns;          // what each node, in turn, to the cheapest device would cost;
                                // INFINITY: it finds nothing
     bool greedy_fits;          // within the limits of memory
     bool is_proved_optimal;    // cost_ns is the least
