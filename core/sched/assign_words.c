@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "sched/assign.h"
 
+// Texts that do not fit are cut. All reasons, with the node's name, are to fit into an error.
+enum { BY_BYTES = 40, REASON_BYTES = 200, REASONS_BYTES = 400 };
+
 static const char *storage_name(const tni_assigning *a, uint32_t storage)
 {
     return a->graph->values[a->graph->storages[storage].owner].name;
@@ -78,7 +81,7 @@ static const char *asked_by(const tni_assigning *a, uint32_t n, char *room, size
 static tn_status fail_too_large(const tni_assigning *a, uint32_t n, uint32_t place,
                                 uint32_t storage, tn_error *err)
 {
-    char by[40];
+    char by[BY_BYTES];
     return tni_fail(err, TN_E_DEVICE_MEMORY,
                     "%s'%s' is ordered to be on %s, but '%s' has %" PRIu64
                     " bytes, and a buffer there has at most %" PRIu64,
@@ -90,7 +93,7 @@ static tn_status fail_too_large(const tni_assigning *a, uint32_t n, uint32_t pla
 // The same of the scratch and the packs that it needs there.
 static tn_status fail_cramped(const tni_assigning *a, uint32_t n, uint32_t place, tn_error *err)
 {
-    char by[40];
+    char by[BY_BYTES];
     return tni_fail(err, TN_E_DEVICE_MEMORY,
                     "%s'%s' is ordered to be on %s, but the scratch or a packed weight that it "
                     "needs there is larger than a buffer there, which has at most %" PRIu64
@@ -104,7 +107,7 @@ static tn_status fail_cramped(const tni_assigning *a, uint32_t n, uint32_t place
 static tn_status fail_together(const tni_assigning *a, uint32_t n, uint32_t place, uint32_t storage,
                                uint32_t other, tn_error *err)
 {
-    char by[40];
+    char by[BY_BYTES];
     return tni_fail(err, TN_E_UNSUPPORTED,
                     "%s'%s' is ordered to be on %s, which does not take %s '%s' with it: %s",
                     asked_by(a, n, by, sizeof by), storage_name(a, storage),
@@ -114,7 +117,7 @@ static tn_status fail_together(const tni_assigning *a, uint32_t n, uint32_t plac
 
 tn_status tni_assign_fail_unsupported(const tni_assigning *a, uint32_t n, tn_error *err)
 {
-    char reasons[400] = "", moved[200];
+    char reasons[REASONS_BYTES] = "", moved[REASON_BYTES];
     const tni_node *node = &a->graph->nodes[n];
     for (uint32_t place = 0; place < a->request->device_count; place++) {
         tni_rule rule = tni_rule_of(&a->ruling, n);

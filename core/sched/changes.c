@@ -132,8 +132,8 @@ void tni_changes_remove(tni_changes *c, uint32_t claim)
     }
 }
 
-// What is as it was stays: assignments that are set one after the other are much alike. Now and
-// then all is added up again, for what sums lose.
+// What is as it was stays: assignments that are set one after the other are much alike. After so
+// many all is added up again: what sums lose meanwhile is far below TNI_ROUNDING.
 void tni_changes_set(tni_changes *c, const uint32_t *chosen)
 {
     enum { MOST_SETS = 256 };

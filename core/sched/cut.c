@@ -23,17 +23,21 @@
 #include "sched/solve_internal.h"
 
 enum {
-    MOST_SWEEPS = 3,
-    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up
+    MOST_SWEEPS = 3,         // over the places: a second one finds what the first made possible,
+                             // after a third there is nothing left
+    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up: ordinary ones end
+                             // long before
     WORK_A_NODE = 1 << 15,   // arcs made and looked at, by all moves of more than two places,
     FAR_WORK = 1 << 27,      // and at least so many, where the best is `far` above the bound
     LEAST_WORK = 1 << 25,    // wherever it is
-    MOST_SHARE = 4,          // one flow gets no more than this part of what is left
+    MOST_SHARE = 4,          // one flow gets no more than this part of what is left: the other
+                             // places are to have their turns
     SOURCE = 0,
     SINK = 1,
     FIRST = 2,   // node n is vertex FIRST + n, group g comes after the nodes; then helpers
 };
 
+// As part of the best cost: a gap that is worth all of the work. Within it the work falls with it.
 static const double far = 0.04;
 
 typedef struct arc {

@@ -23,7 +23,11 @@
 #include "sched/elimination_queue.h"
 #include "sched/minimise.h"
 
-enum { WINDOW = 64, SMALL_TABLE = 64 };
+// Factors that are looked at for one piece: more do not fit into it.
+enum { WINDOW = 64 };
+// Entries of a table, once the work is used up. A quarter of it makes bounds lower by a tenth of a
+// percent, and four times as much takes up to a quarter more time where memory is short.
+enum { SMALL_TABLE = 64 };
 
 typedef struct eliminator {
     tni_factors factors;

@@ -5,7 +5,9 @@
 
 #include <tenon/plugin.h>
 
-enum { MOST_SEEN = 32 };   // factors
+// Factors that are looked at. What has more would make a table far above what is allowed: it comes
+// last, whatever the rest are.
+enum { MOST_SEEN = 32 };
 
 // How large a table eliminating v would make, in half bits: the labels of those around it that are
 // told apart. What has many factors comes last; what has one label, first.

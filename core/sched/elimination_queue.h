@@ -4,6 +4,7 @@
 
 #include "sched/factors.h"
 
+// A slot for each half bit of a table's size: to 2^31 entries, more than any table may have.
 enum { TNI_ELIMINATION_QUEUE_SLOTS = 64 };
 
 // A slot holds variables that cost about the same.

@@ -6,7 +6,7 @@
 #include "base/lists.h"
 #include "sched/solve_internal.h"
 
-// Rounds over all claims. Most problems end after two or three; more come nearer by less and less.
+// Over all claims. Half of them find a little less, and four times as many nothing more.
 enum { MOST_ROUNDS = 8 };
 
 typedef struct improving {
@@ -75,7 +75,7 @@ static bool keep_if_better(improving *m, bool is_possible, double before_ns, uin
 {
     uint64_t above = tni_changes_above(&m->changes);
     bool is_better = above < before_above ||
-                     (above == before_above && m->changes.ns < before_ns * (1 - 1e-9));
+                     (above == before_above && m->changes.ns < before_ns * (1 - TNI_ROUNDING));
     if (!is_possible || m->changes.torn_count || !is_better || !has_order(m)) {
         undo(m);
         m->changes.ns = before_ns;   // as it was to the bit

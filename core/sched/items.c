@@ -1,4 +1,4 @@
-// items.c: what claims keep on their places, for the solver: each once on a place, however many
+// items.c: what claims have on their places, for the solver: each once on a place, however many
 // claims have it.
 #include <stdlib.h>
 
@@ -25,9 +25,10 @@ static uint32_t find(const tni_resident_bytes *sorted, uint32_t count,
     return at ? (uint32_t)(at - sorted) : TNP_NONE;
 }
 
-// Every constant that a claim keeps, as often as claims do; then each once.
-static bool list_kept(const tni_items_request *r, tni_arena *arena, tni_resident_bytes **out_all,
-                      tni_resident_bytes **out_items, uint32_t *out_count, uint32_t *out_item_count)
+// Every constant that a claim has resident, as often as claims do; then each once.
+static bool list_residents(const tni_items_request *r, tni_arena *arena,
+                           tni_resident_bytes **out_all, tni_resident_bytes **out_items,
+                           uint32_t *out_count, uint32_t *out_item_count)
 {
     uint64_t count = 0;
     for (uint32_t c = 0; c < r->answers->claim_count; c++)
@@ -54,7 +55,7 @@ bool tni_list_items(const tni_items_request *r, tni_arena *arena, tni_problem_cl
 {
     tni_resident_bytes *all = NULL, *items = NULL;
     uint32_t count = 0, item_count = 0, use_count = 0, at = 0;
-    if (!list_kept(r, arena, &all, &items, &count, &item_count))
+    if (!list_residents(r, arena, &all, &items, &count, &item_count))
         return false;
     use *uses = tni_arena_take_array(arena, count, sizeof *uses);
     uint64_t *bytes = tni_arena_take_array(arena, item_count, sizeof *bytes);
@@ -66,8 +67,8 @@ bool tni_list_items(const tni_items_request *r, tni_arena *arena, tni_problem_cl
                        ? items[i].bytes
                        : 0;
     for (uint32_t c = 0; c < r->answers->claim_count; c++) {
-        uint32_t kept = tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories, NULL);
-        for (uint32_t i = 0; i < kept; i++, use_count++)
+        uint32_t own = tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories, NULL);
+        for (uint32_t i = 0; i < own; i++, use_count++)
             uses[use_count] = (use){ c, find(items, item_count, &all[use_count]) };
     }
     if (use_count)

@@ -5,9 +5,11 @@
 
 #include "sched/solve_internal.h"
 
+// Steps end the search of what has many claims before that of many nodes would end it: of 2 places
+// all of 15 nodes are within them, and with what is left out of more.
 enum {
-    SEARCH_NODES = 24,
-    SEARCH_STEPS = 1 << 17,
+    SEARCH_NODES = 24,        // beyond it a search that is cut short finds what changes found
+    SEARCH_STEPS = 1 << 17,   // some hundredths of a second
 };
 
 // One choice: the claim that the first bare node got, as an index into the node's list.
@@ -47,7 +49,7 @@ static bool can_be_better(const search *f)
             ns += f->rest_ns[n] - f->rest_ns[n + 1];
     uint64_t above = tni_changes_above(&f->changes);
     return !f->changes.torn_count && above == 0 &&
-           (f->s->best_above > 0 || ns < f->s->best_ns * (1 - 1e-12));
+           (f->s->best_above > 0 || ns < f->s->best_ns * (1 - TNI_LEAST_ROUNDING));
 }
 
 static void enter(search *f)

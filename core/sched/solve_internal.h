@@ -6,6 +6,11 @@
 
 #include "sched/problem.h"
 
+// What sums of one cost that were added up in different ways differ by, as a part of it; and those
+// that one function added up. What is less by no more is no better.
+#define TNI_ROUNDING       1e-9
+#define TNI_LEAST_ROUNDING 1e-12
+
 // The best assignment so far, and what no assignment can be below.
 typedef struct tni_solving {
     tni_problem_index *index;

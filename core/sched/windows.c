@@ -11,10 +11,12 @@
 #include "sched/limits.h"
 
 enum {
-    MOST_MOVES = 20,          // at one strictness
-    MOST_CHANGES = 1 << 20,   // of claims, all together
+    MOST_MOVES = 20,          // at one strictness: more than a few are rare
+    MOST_CHANGES = 1 << 20,   // of claims, all together: about a tenth of a second
+    LOOK_SHARE = 4,           // one look at all runs gets this part of them, or has fewer parents
 };
 
+// Times what bytes above a limit are worth: as much, more, and more than anything saves.
 static const double strictness[] = { 1, 3, 1000 };
 
 typedef struct moving {
@@ -66,7 +68,7 @@ static void take(moving *m, const uint32_t *base, const window *w, window *best)
         if (!best || changes->bare_count || changes->torn_count)
             continue;
         double ns = priced_ns(m);
-        if (ns < best->ns * (1 - 1e-9))
+        if (ns < best->ns * (1 - TNI_ROUNDING))
             *best = (window){ w->from, w->begin, n + 1, ns };
     }
 }
@@ -77,7 +79,7 @@ static window find(moving *m, const uint32_t *base)
 {
     const tni_limited *l = m->l;
     uint64_t nodes = l->problem->node_count;
-    bool are_few = nodes * nodes * l->parent_count <= MOST_CHANGES / 4;
+    bool are_few = nodes * nodes * l->parent_count <= MOST_CHANGES / LOOK_SHARE;
     uint32_t first = are_few ? 0 : l->first_on_place;
     uint32_t end = are_few ? l->parent_count : first + l->on_place_count;
     tni_changes_set(&m->l->changes, base);
