@@ -3,35 +3,9 @@
 // Of the units that can run next the one on the device at hand is taken, so that segments are few;
 // of those the one that comes first in the graph. Ready units wait in a heap a place.
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/lists.h"
 #include "sched/sched_internal.h"
-
-typedef struct heap {
-    uint32_t *units;   // smallest first
-    uint32_t count;
-} heap;
-
-static void heap_push(heap *h, uint32_t unit)
-{
-    uint32_t at = h->count++;
-    for (; at && h->units[(at - 1) / 2] > unit; at = (at - 1) / 2)
-        h->units[at] = h->units[(at - 1) / 2];
-    h->units[at] = unit;
-}
-
-static uint32_t heap_pop(heap *h)
-{
-    uint32_t top = h->units[0], moved = h->units[--h->count], at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && h->units[child + 1] < h->units[child])
-            child++;
-        if (h->units[child] >= moved)
-            break;
-        h->units[at] = h->units[child];
-    }
-    h->units[at] = moved;
-    return top;
-}
 
 typedef struct partition {
     const tn_graph *graph;
@@ -44,7 +18,7 @@ typedef struct partition {
     uint32_t *after_first;   // units that wait for unit u: after[after_first[u]] …
                              // after[after_first[u + 1] - 1]
     uint32_t *after;
-    heap *ready;   // by place
+    tni_heap *ready;   // by place: units, the first in the graph first
     uint32_t place_count;
 } partition;
 
@@ -99,14 +73,16 @@ static bool make_edges(partition *p)
 
 static bool make_heaps(partition *p)
 {
-    p->ready = tni_arena_take_array(p->arena, p->place_count, sizeof *p->ready);
-    for (uint32_t i = 0; p->ready && i < p->place_count; i++) {
-        p->ready[i].units = tni_arena_take_array(p->arena, p->unit_count,
-                                                 sizeof *p->ready[i].units);
-        if (!p->ready[i].units)
-            return false;
-    }
-    return p->ready || !p->place_count;
+    uint32_t *units_on = tni_arena_take_array(p->arena, p->place_count, sizeof *units_on);
+    for (uint32_t u = 0; units_on && u < p->unit_count; u++)
+        units_on[p->claims[u]->place]++;
+    p->ready = units_on ? tni_heaps_take(p->arena, units_on, p->place_count) : NULL;
+    return p->ready;
+}
+
+static void make_ready(partition *p, uint32_t unit)
+{
+    tni_heap_push(&p->ready[p->claims[unit]->place], unit, unit);
 }
 
 static uint32_t next_place(const partition *p, uint32_t at_hand)
@@ -116,7 +92,7 @@ static uint32_t next_place(const partition *p, uint32_t at_hand)
     uint32_t best = TNP_NONE;
     for (uint32_t i = 0; i < p->place_count; i++)
         if (p->ready[i].count &&
-            (best == TNP_NONE || p->ready[i].units[0] < p->ready[best].units[0]))
+            (best == TNP_NONE || p->ready[i].entries[0].item < p->ready[best].entries[0].item))
             best = i;
     return best;
 }
@@ -127,14 +103,14 @@ static bool order_units(partition *p)
     tni_schedule *s = p->schedule;
     for (uint32_t u = 0; u < p->unit_count; u++)
         if (p->waits[u] == 0)
-            heap_push(&p->ready[p->claims[u]->place], u);
+            make_ready(p, u);
     uint32_t place = TNP_NONE;
     for (uint32_t next; (next = next_place(p, place)) != TNP_NONE;) {
         if (next != place)
             s->segments[s->segment_count++] = (tni_segment){ .place = next,
                                                              .first_unit = s->unit_count };
         place = next;
-        uint32_t unit = heap_pop(&p->ready[place]);
+        uint32_t unit = tni_heap_pop(&p->ready[place]);
         const tni_claim *claim = p->claims[unit];
         for (uint32_t i = 0; i < claim->node_count; i++) {
             s->steps[claim->nodes[i]] = s->unit_count;
@@ -144,7 +120,7 @@ static bool order_units(partition *p)
         s->segments[s->segment_count - 1].unit_count++;
         for (uint32_t e = p->after_first[unit]; e < p->after_first[unit + 1]; e++)
             if (--p->waits[p->after[e]] == 0)
-                heap_push(&p->ready[p->claims[p->after[e]]->place], p->after[e]);
+                make_ready(p, p->after[e]);
     }
     return s->unit_count == p->unit_count;
 }

@@ -46,7 +46,9 @@ uint32_t tni_rules_too_large(const tni_ruling *r, uint32_t node, uint32_t place)
     return TNP_NONE;
 }
 
-uint64_t tni_rules_too_small(const tni_ruling *r, uint32_t node)
+// The places with no buffer for something that the node touches, or for the scratch of any claim on
+// it.
+static uint64_t too_small(const tni_ruling *r, uint32_t node)
 {
     uint64_t places = r->takers->cramped[node], most = 0;
     if (!r->memories->largest)
@@ -84,7 +86,7 @@ void tni_asked_of_node(const tni_ruling *r, uint32_t node, uint64_t taken, uint6
     uint64_t can = taken & tni_rule_of(r, node).demand;
     tni_ties_narrow(r->graph, r->ties, node, can, asked->holds);
     tni_ties_narrow(r->graph, r->ties, node, wish, asked->wished);
-    tni_ties_narrow(r->graph, r->ties, node, ~tni_rules_too_small(r, node), asked->roomy);
+    tni_ties_narrow(r->graph, r->ties, node, ~too_small(r, node), asked->roomy);
 }
 
 uint64_t tni_asked_places(const tni_asked *asked, uint32_t least)
@@ -137,7 +139,7 @@ bool tni_rules_apply(const tni_ruling *r, tni_arena *arena, const tni_asked *ask
         uint64_t taken = tni_takers_of(r->takers, n);
         uint64_t may = r->places & tni_ties_places(graph, r->ties, n, asked->holds);
         tni_why reason = taken & ~may ? TNI_WHY_STATE : TNI_WHY_COST;
-        uint64_t roomy = may & ~tni_rules_too_small(r, n), roomless = 0;
+        uint64_t roomy = may & ~too_small(r, n), roomless = 0;
         if (roomy & taken) {
             roomless = may & taken & ~roomy;
             reason = may & taken & ~roomy ? TNI_WHY_MEMORY : reason;

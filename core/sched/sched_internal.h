@@ -95,9 +95,6 @@ typedef struct tni_ruling {
 tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
 // A storage that the node touches and that is larger than any buffer of the place; TNP_NONE = none.
 uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t place);
-// The places with no buffer for something that the node touches, or for the scratch of any claim on
-// it.
-uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
 
 // What nodes ask of the bytes that they touch and that are tied, by least storage: places.
 typedef struct tni_asked {
