@@ -79,7 +79,8 @@ bool tni_solve(const tni_problem *problem, tni_arena *arena, uint32_t *chosen, t
 
 bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_problem_index *out);
 
-// Costs of claims and transfers: the one function that says what is minimised.
+// Costs of claims and transfers: the one function that says what is minimised. What a method finds
+// counts as what it says.
 double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chosen);
 
 // The cheapest claim on a node alone, on a place or anywhere (TNP_NONE); TNP_NONE: there is none.
