@@ -87,9 +87,23 @@ static void with_fusions_groups_and_limits_it_is_an_assignment_and_no_worse(void
     assert_true(improved > 100);
 }
 
+static void claims_that_wait_for_each_other_do_not_come_together(void **state)
+{
+    (void)state;
+    const tni_problem problem = circle_problem();
+    solver v;
+    solver_begin(&v, &problem);
+    assert_true(tni_solving_consider(&v.s, (uint32_t[]){ 2, 3, 4, 5 }, "alone"));
+    assert_true(tni_improve(&v.s));
+    solver_check(&v);
+    assert_true(v.s.best_ns == 1 + 10 + 10);
+    solver_finish(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(claims_that_wait_for_each_other_do_not_come_together),
         cmocka_unit_test(no_claim_alone_makes_it_better),
         cmocka_unit_test(with_fusions_groups_and_limits_it_is_an_assignment_and_no_worse),
     };

@@ -90,27 +90,10 @@ static void costs_bytes_and_orders_are_as_plain_sums_say(void **state)
     assert_true(times > 2000 && fitting > 50);   // else nothing was tested
 }
 
-// 2 reads what 0 makes, and 3 what 1 does: 0 with 3 waits for 1 with 2, and the other way round.
 static void claims_that_wait_for_each_other_are_a_circle(void **state)
 {
     (void)state;
-    static const uint32_t nodes[] = { 0, 3, 1, 2 }, alone[] = { 0, 1, 2, 3 };
-    static const uint32_t first[] = { 0, 0, 0, 1, 2 }, before[] = { 0, 1 };
-    static const uint64_t places[] = { 1, 1, 1, 1 }, bytes[] = { 1, 1, 1, 1 };
-    tni_problem_claim claims[6] = { { .node_count = 2, .nodes = nodes },
-                                    { .node_count = 2, .nodes = nodes + 2 } };
-    for (uint32_t n = 0; n < 4; n++)
-        claims[2 + n] = (tni_problem_claim){ .node_count = 1, .nodes = &alone[n] };
-    const tni_problem problem = { .place_count = 1,
-                                  .node_count = 4,
-                                  .claim_count = 6,
-                                  .claims = claims,
-                                  .places = places,
-                                  .first_operand = first,
-                                  .operands = before,
-                                  .first_before = first,
-                                  .before = before,
-                                  .value_bytes = bytes };
+    const tni_problem problem = circle_problem();
     static const struct {
         uint32_t chosen[4], count;
     } cases[] = {

@@ -159,10 +159,53 @@ static void demands_and_wishes_and_buffers_say_where_a_node_may_be(void **state)
     }
 }
 
+// A state that two nodes touch, each with a wish of its own.
+static void a_state_is_where_all_its_nodes_wish_or_wishes_are_dropped(void **state)
+{
+    (void)state;
+    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
+    tn_value y[] = { rig_op(&r, TNP_OP_NEG, s), rig_op(&r, TNP_OP_EXP, s) };
+    tn_graph_output(r.graph, "first", y[0]);
+    rig_finish(&r, y[1]);
+    static const struct {
+        const char *says;
+        uint64_t wishes[2], largest[2];
+        uint64_t places;   // of both
+        tni_why why;       // of the second
+    } cases[] = {
+        { "both wish the first place", { 1, 1 }, { 48, 48 }, 1, TNI_WHY_LAYER },
+        { "one wishes it", { 1, UINT64_MAX }, { 48, 48 }, 1, TNI_WHY_STATE },
+        { "they wish different places", { 1, 2 }, { 48, 48 }, 3, TNI_WHY_COST },
+        { "one has no buffer as large", { UINT64_MAX, UINT64_MAX }, { 47, 48 }, 2, TNI_WHY_STATE },
+        { "it is wished there", { 1, 1 }, { 47, 48 }, 2, TNI_WHY_STATE },
+        { "none has", { UINT64_MAX, UINT64_MAX }, { 47, 47 }, 3, TNI_WHY_COST },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tni_rule rules[2];
+        uint64_t places[2], barred[2], roomless[2];
+        uint8_t why[2];
+        const tni_bars bars = { why, barred, roomless };
+        const tni_memories memories = { .largest = cases[i].largest };
+        for (uint32_t n = 0; n < 2; n++)
+            rules[rig_node(&r, y[n])] = (tni_rule){ UINT64_MAX, cases[i].wishes[n], TNI_WHY_LAYER,
+                                                    NULL };
+        ruled(rules, &memories, 0, places, &bars);
+        uint32_t second = rig_node(&r, y[1]);
+        for (uint32_t n = 0; n < 2; n++)
+            if (places[n] != cases[i].places)
+                fail_msg("%s: node %u may be on %llu", cases[i].says, n,
+                         (unsigned long long)places[n]);
+        if (why[second] != cases[i].why)
+            fail_msg("%s: why %d", cases[i].says, why[second]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(demands_and_wishes_and_buffers_say_where_a_node_may_be,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_state_is_where_all_its_nodes_wish_or_wishes_are_dropped,
                                         begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,33 @@
 
 #include <tenon/plugin.h>
 
+tni_problem circle_problem(void)
+{
+    static const uint32_t nodes[] = { 0, 3, 1, 2 }, alone[] = { 0, 1, 2, 3 };
+    static const uint32_t first[] = { 0, 0, 0, 1, 2 }, before[] = { 0, 1 };
+    static const uint64_t places[] = { 1, 1, 1, 1 }, bytes[] = { 1, 1, 1, 1 };
+    static double no_ns[1];
+    static const tni_links links = {
+        .place_count = 1, .latency_ns = no_ns, .ns_per_byte = no_ns, .measured_submit_ns = no_ns
+    };
+    static tni_problem_claim claims[6];
+    for (uint32_t c = 0; c < 2; c++)
+        claims[c] = (tni_problem_claim){ .node_count = 2, .nodes = nodes + 2 * c, .cost_ns = 1 };
+    for (uint32_t n = 0; n < 4; n++)
+        claims[2 + n] = (tni_problem_claim){ .node_count = 1, .nodes = &alone[n], .cost_ns = 10 };
+    return (tni_problem){ .place_count = 1,
+                          .node_count = 4,
+                          .claim_count = 6,
+                          .claims = claims,
+                          .places = places,
+                          .first_operand = first,
+                          .operands = before,
+                          .first_before = first,
+                          .before = before,
+                          .value_bytes = bytes,
+                          .links = &links };
+}
+
 bool plain_has_order(const tni_problem *problem, const uint32_t *chosen)
 {
     uint32_t done = 0, node_done[PLAIN_MOST_NODES] = { 0 };
