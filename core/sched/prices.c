@@ -14,7 +14,7 @@
 
 // A round is an elimination.
 enum {
-    MOST_ROUNDS = 100,
+    MOST_ROUNDS = 100,       // half of them leave a little more gap, and twice as many nothing less
     ROUND_NODES = 1 << 15,   // of all rounds together: 30 of 1,000 nodes; but at least LEAST_ROUNDS
     LEAST_ROUNDS = 8,        // as many as one price for all takes
     RAY_ROUNDS = 16,         // with one price for all: it is found by then, or differs by place
