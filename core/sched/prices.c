@@ -16,8 +16,8 @@
 enum {
     MOST_ROUNDS = 100,       // half of them leave a little more gap, and twice as many nothing less
     ROUND_NODES = 1 << 15,   // of all rounds together: 30 of 1,000 nodes; but at least LEAST_ROUNDS
-    LEAST_ROUNDS = 8,        // as many as one price for all takes
-    RAY_ROUNDS = 16,         // with one price for all: it is found by then, or differs by place
+    LEAST_ROUNDS = 8,        // so that large problems get a bound too
+    RAY_ROUNDS = 16,         // with one price for all; the rest is for prices that differ
     MOST_IDLE = 4,   // rounds without a higher bound: back to the best prices, with smaller steps
     MOST_RETURNS = 4,   // so often one after the other: it stays where it is
 };

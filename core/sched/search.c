@@ -8,7 +8,7 @@
 // Steps end the search of what has many claims before that of many nodes would end it: of 2 places
 // all of 15 nodes are within them, and with what is left out of more.
 enum {
-    SEARCH_NODES = 24,        // beyond it a search that is cut short finds what changes found
+    SEARCH_NODES = 24,        // with more the steps end it long before all is looked at
     SEARCH_STEPS = 1 << 17,   // some hundredths of a second
 };
 

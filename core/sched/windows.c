@@ -11,7 +11,7 @@
 #include "sched/limits.h"
 
 enum {
-    MOST_MOVES = 20,          // at one strictness: more than a few are rare
+    MOST_MOVES = 20,          // at one strictness: each looks at all runs anew
     MOST_CHANGES = 1 << 20,   // of claims, all together: about a tenth of a second
     LOOK_SHARE = 4,           // one look at all runs gets this part of them, or has fewer parents
 };

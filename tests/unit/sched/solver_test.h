@@ -8,8 +8,8 @@
 enum { PLAIN_MOST_NODES = 14 };
 
 // Four nodes on one place: 2 reads what 0 makes, and 3 what 1 does. Claim 0, on 0 and 3, waits for
-// claim 1, on 1 and 2, and the other way round; claims 2 to 5 are on the nodes alone. A fusion costs
-// 1, a node alone 10, a copy nothing.
+// claim 1, on 1 and 2, and the other way round; claims 2 to 5 are on the nodes alone. A fusion
+// costs 1, a node alone 10, a copy nothing.
 tni_problem circle_problem(void);
 
 double plain_cost_ns(const tni_problem *problem, const uint32_t *chosen);
