@@ -74,13 +74,9 @@ static void say_device(const tn_session *session, const tni_schedule *schedule, 
 }
 
 // Why a node was decomposed: what the first device that refused it said.
-static const tni_refusal *refusal_of(const tni_schedule *schedule, uint32_t node)
+static const tni_refusal *why_decomposed(const tni_schedule *schedule, uint32_t node)
 {
-    const tni_answers *answers = &schedule->given_answers;
-    for (uint32_t r = 0; r < answers->refusal_count; r++)
-        if (answers->refusals[r].node == node)
-            return &answers->refusals[r];
-    return NULL;
+    return tni_find_refusal(&schedule->given_answers, node, TNP_NONE);
 }
 
 static bool is_same_reason(const tni_refusal *a, const tni_refusal *b)
@@ -93,11 +89,11 @@ static void say_decomposed_like(const tn_session *session, const tni_schedule *s
                                 uint32_t first, const tn_sink *sink)
 {
     const tn_graph *given = schedule->given, *made = schedule->graph;
-    const tni_refusal *why = refusal_of(schedule, first);
+    const tni_refusal *why = why_decomposed(schedule, first);
     uint32_t alike = 0, steps = 0;
     for (uint32_t n = 0; n < given->node_count; n++) {
         if (!schedule->decomposed[n] || given->nodes[n].op != given->nodes[first].op ||
-            !is_same_reason(why, refusal_of(schedule, n)))
+            !is_same_reason(why, why_decomposed(schedule, n)))
             continue;
         if (n < first)   // told with that one
             return;

@@ -13,7 +13,7 @@ typedef struct finding {
     uint32_t *next;       // by group: where its next transfer comes
 } finding;
 
-static bool take_tables(finding *f, tni_arena *kept, tni_arena *scratch)
+static bool take_tables(finding *f, tni_arena *arena, tni_arena *scratch)
 {
     const tni_schedule *s = f->schedule;
     tni_groups *groups = f->groups;
@@ -27,7 +27,7 @@ static bool take_tables(finding *f, tni_arena *kept, tni_arena *scratch)
                                               sizeof *groups->first_made);
     groups->is_transferred = tni_arena_take_array(scratch, storages,
                                                   sizeof *groups->is_transferred);
-    groups->transfers = tni_arena_take_array(kept, transfers, sizeof *groups->transfers);
+    groups->transfers = tni_arena_take_array(arena, transfers, sizeof *groups->transfers);
     return f->writer && f->group_of && f->next && groups->list && groups->by_maker &&
            groups->first_made && groups->is_transferred && groups->transfers;
 }
@@ -94,12 +94,12 @@ static void sort_by_maker(finding *f)
         groups->by_maker[first_made[groups->list[g].made_by + 1]++] = g;
 }
 
-bool tni_groups_find(const tni_schedule *schedule, tni_arena *kept, tni_arena *scratch,
+bool tni_groups_find(const tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                      tni_groups *out)
 {
     finding f = { .schedule = schedule, .groups = out };
     *out = (tni_groups){ 0 };
-    if (!take_tables(&f, kept, scratch))
+    if (!take_tables(&f, arena, scratch))
         return false;
     find_groups(&f);
     sort_by_maker(&f);

@@ -194,6 +194,8 @@ tn_status tni_session_request(tn_session *session, tni_compiled *compiled, tni_a
     *out = request_of(session, compiled);
     out->storage_places = take_places(session, compiled, arena);
     out->places = open_places(session);
+    out->closed_why = session->is_reserved ? "the session has reserved no memory there"
+                                           : "nothing is to be there, since memory is short";
     bool has_memory = out->storage_places != NULL;
     if (session->fit.is_short) {
         out->limits = take_limits(session, compiled, arena);

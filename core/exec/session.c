@@ -77,7 +77,8 @@ static tn_status take_candidates(tn_session *session, const tn_session_options *
     uint32_t most = options->device_count ? options->device_count
                                           : tn_runtime_device_count(session->runtime);
     session->are_named = options->device_count > 0;
-    session->candidates = tni_arena_take_array(&session->kept, most, sizeof *session->candidates);
+    session->candidates = tni_arena_take_array(&session->lasting, most,
+                                               sizeof *session->candidates);
     if (!session->candidates)
         return tni_fail_memory(err, "a session", most * sizeof *session->candidates);
     return session->are_named ? take_given(session, options, err) : take_default(session, err);
@@ -246,12 +247,12 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
 static tn_status take_placement(tn_session *session, const tn_placement *placement, tn_error *err)
 {
     uint32_t count = session->candidate_count;
-    tn_device **devices = tni_arena_take_array(&session->kept, count, sizeof *devices);
+    tn_device **devices = tni_arena_take_array(&session->lasting, count, sizeof *devices);
     if (!devices)
         return tni_fail_memory(err, "a session", count * sizeof *devices);
     for (uint32_t i = 0; i < count; i++)
         devices[i] = session->candidates[i].device;
-    return tni_placement_take(placement, devices, count, &session->kept, &session->asked, err);
+    return tni_placement_take(placement, devices, count, &session->lasting, &session->asked, err);
 }
 
 // A session that has its graphs and knows its devices: nothing of a device is touched.
@@ -265,7 +266,7 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     tn_session *session = *out_session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
     if (!session)
         return tni_fail_memory(err, "a session", sizeof *session);
-    tni_arena_init(&session->kept, &allocator);
+    tni_arena_init(&session->lasting, &allocator);
     tni_arena_init(&session->arena, &allocator);
     atomic_init(&session->blamed, TNP_NONE);
     session->runtime = runtime;
@@ -345,7 +346,7 @@ void tn_session_destroy(tn_session *session)
     tni_free(&allocator, session->graphs);
     tni_free(&allocator, session->residents);
     tni_free(&allocator, session->events);
-    tni_arena_finish(&session->kept);
+    tni_arena_finish(&session->lasting);
     tni_relays_finish(&session->relays);
     (void)tni_runtime_sessions(session->runtime, -1);
     tni_free(&allocator, session);

@@ -367,6 +367,23 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
     return TN_OK;
 }
 
+const tni_refusal *tni_find_refusal(const tni_answers *answers, uint32_t node, uint32_t place)
+{
+    for (uint32_t r = 0; r < answers->refusal_count; r++) {
+        const tni_refusal *refusal = &answers->refusals[r];
+        if (refusal->node == node && (place == TNP_NONE || refusal->place == place))
+            return refusal;
+    }
+    return NULL;
+}
+
+const char *tni_refusal_words(const tni_answers *answers, uint32_t node, uint32_t place,
+                              const char *otherwise)
+{
+    const tni_refusal *refusal = tni_find_refusal(answers, node, place);
+    return refusal ? refusal->reason : otherwise ? otherwise : "no claim";
+}
+
 void tni_answers_finish(tni_answers *answers)
 {
     tni_free(&answers->arena.allocator, answers->claims);

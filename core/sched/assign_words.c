@@ -44,10 +44,8 @@ static uint32_t tied_elsewhere(const tni_assigning *a, uint32_t n, uint32_t plac
 
 static const char *refusal_of(const tni_assigning *a, uint32_t n, uint32_t place)
 {
-    for (uint32_t r = 0; r < a->answers->refusal_count; r++)
-        if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
-            return a->answers->refusals[r].reason;
-    return "no claim";
+    bool is_closed = !(tni_places_of(a->request) >> place & 1);
+    return tni_refusal_words(a->answers, n, place, is_closed ? a->request->closed_why : NULL);
 }
 
 // Why a node cannot be on a place that takes it: of what it touches, something cannot.

@@ -92,6 +92,13 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                   bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
 void tni_answers_finish(tni_answers *answers);   // also of a zeroed struct
 
+// What a place said first when it did not take a node; place TNP_NONE: any place. NULL: nothing.
+// Looks through all refusals.
+const tni_refusal *tni_find_refusal(const tni_answers *answers, uint32_t node, uint32_t place);
+// The same in words. otherwise: where it said nothing; NULL = "no claim".
+const char *tni_refusal_words(const tni_answers *answers, uint32_t node, uint32_t place,
+                              const char *otherwise);
+
 // --------------------------------------------------------------------------------------- constants
 
 // Bytes of a constant that are resident on a place; equal ones lie there once, whatever asks for
@@ -202,6 +209,7 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
+    const char *closed_why;           // why the others may not, in words for an error
     const tni_links *links;           // between the devices, outlive the schedule; NULL = they are
                                       // found now
     const tni_rule *rules;            // by node of graph; NULL = nothing is asked
@@ -215,6 +223,17 @@ typedef struct tni_schedule_request {
     const tni_schedule *like;   // of a graph with the same ops and operands: its units, on its
                                 // places, where all of them are offered and fit; NULL = none
 } tni_schedule_request;
+
+// Which places have a claim on a node, by node.
+typedef struct tni_takers {
+    uint64_t *any;       // also together with others
+    uint64_t *alone;     // on it alone
+    uint64_t *cramped;   // of alone, or of any where that is empty: where each claim is too large
+} tni_takers;
+
+// Of the places that the request leaves (places, memories). false: out of memory.
+bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
+                     const tni_schedule_request *request, tni_arena *arena, tni_takers *out);
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
 // stays on one place (a state) cannot be, because not every node that touches it is taken there,
@@ -249,7 +268,7 @@ typedef struct tni_offers {
 // All of it comes from arena. false: out of memory.
 bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers *out);
 
-// Why a place does not take a node; NULL = it gave no reason, or takes it.
+// The reason of tni_find_refusal by the node's own list, for many nodes; NULL = it gave none.
 const char *tni_refusal_of(const tni_offers *offers, uint32_t node, uint32_t place);
 
 // One unit at another place, everything else where it is.

@@ -58,19 +58,8 @@ uint64_t tni_ties_places(const tn_graph *graph, const tni_ties *ties, uint32_t n
 // A storage that a node touches and that is tied, by storage; TNP_NONE = there is none.
 uint32_t tni_ties_touched(const tn_graph *graph, const bool *is_tied, uint32_t node);
 
-// Which places have a claim on a node, by node.
-typedef struct tni_takers {
-    uint64_t *any;       // also together with others
-    uint64_t *alone;     // on it alone
-    uint64_t *cramped;   // of these: where every claim that counts (tni_takers_of) is cramped
-} tni_takers;
-
 // A claim cannot run where its scratch, or a pack of its own, is larger than any buffer.
 bool tni_claim_is_cramped(const tni_memories *memories, const tni_claim *claim);
-
-// Of the places that the request leaves. false: out of memory.
-bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
-                     const tni_schedule_request *request, tni_arena *arena, tni_takers *out);
 
 // Fusions count only where no device takes the node alone: whether one can be chosen depends on its
 // other nodes.
