@@ -42,6 +42,21 @@ static void a_node_that_no_device_takes_is_named_with_each_reason(void **state)
     assert_int_equal(r.schedule.unit_count, 0);
 }
 
+static void a_device_that_takes_a_node_but_may_get_none_is_named_with_why(void **state)
+{
+    (void)state;
+    rig_finish(&r, rig_op(&r, TNP_OP_EXP, rig_input(&r, "x")));
+    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
+    r.fakes[0].reason = "no exponents here";
+    const tni_schedule_request request = { .graph = r.graph,
+                                           .devices = r.list,
+                                           .device_count = r.device_count,
+                                           .places = 1,
+                                           .closed_why = "it is full" };
+    assert_int_equal(tni_schedule_make(&request, &r.arena, &r.schedule, &r.err), TN_E_UNSUPPORTED);
+    assert_non_null(strstr(r.err.text, "(fake0: no exponents here; fake1: it is full)"));
+}
+
 static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
 {
     (void)state;
@@ -139,6 +154,7 @@ int main(void)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         CASE(a_node_that_no_device_takes_is_named_with_each_reason),
+        CASE(a_device_that_takes_a_node_but_may_get_none_is_named_with_why),
         CASE(a_state_that_would_have_to_move_is_told_as_the_reason),
         CASE(what_is_ordered_and_cannot_be_is_told),
         CASE(who_keeps_a_state_away_is_named),
