@@ -1,6 +1,7 @@
 // explain.h: what the files of this folder share that say why a schedule is as it is.
 //
-//   segments.c       segments and copies in numbers, and the reason of each boundary in words
+//   boundaries.c     why a segment begins where it does, in words
+//   segments.c       segments, copies and links in numbers
 //   explain.c        the whole plan in words
 //   explain_name.c   what has one name, in words
 #ifndef TNI_EXEC_EXPLAIN_H

@@ -67,8 +67,8 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
                       .mapped_count = compiled->graph->storage_count,
                       .alignments = fit->alignments,
                       .largest = fit->largest,
-                      .there = fit->kept,
-                      .there_count = fit->kept_count },
+                      .there = fit->resident,
+                      .there_count = fit->resident_count },
         .answers = compiled->is_asked ? &compiled->answers : NULL,
     };
 }
@@ -232,6 +232,6 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
         status = follow_schedule(compiled, err);
     if (status == TN_OK)
         tni_session_note_places(session, compiled, &compiled->schedule);
-    return status == TN_OK ? tni_fit_note_kept(session, compiled, &compiled->schedule, err)
+    return status == TN_OK ? tni_fit_note_resident(session, compiled, &compiled->schedule, err)
                            : status;
 }

@@ -53,10 +53,10 @@ static tn_status take_default(tn_session *session, tn_error *err)
 {
     uint32_t count = tn_runtime_device_count(session->runtime), cpus_to_come = 0, passed_over = 0;
     for (uint32_t i = 0; i < count; i++)
-        cpus_to_come += tn_runtime_device(session->runtime, i)->info.kind == TNP_KIND_CPU;
+        cpus_to_come += tni_is_cpu(tn_runtime_device(session->runtime, i));
     for (uint32_t i = 0; i < count; i++) {
         tn_device *device = tn_runtime_device(session->runtime, i);
-        bool is_cpu = device->info.kind == TNP_KIND_CPU;
+        bool is_cpu = tni_is_cpu(device);
         if (!tn_device_is_default(device))
             continue;
         cpus_to_come -= is_cpu;
@@ -187,7 +187,7 @@ void tni_session_unmake(tn_session *session)
     session->devices = NULL;
     session->links = (tni_links){ 0 };
     session->layers = (tni_layers){ 0 };
-    tni_free(&allocator, session->fit.kept);
+    tni_free(&allocator, session->fit.resident);
     session->fit = (tni_fit){ 0 };
     session->last_graph = TNP_NONE;
     tni_arena_finish(&session->arena);
@@ -364,23 +364,4 @@ tn_status tn_session_reset(tn_session *session, tn_error *err)
     tni_attempt attempt = { .call = reset };
     tn_status status = tni_need(err, __func__, "session", session, NULL);
     return status == TN_OK ? tni_failover_attempt(session, &attempt, err) : status;
-}
-
-void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
-{
-    if (!session)
-        return;
-    tn_memory_report report = { .size = sizeof report,
-                                .weight_mapped_bytes = session->weight_mapped_bytes,
-                                .weight_copied_bytes = session->weight_copied_bytes };
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        report.segment_count += session->graphs[g]->schedule.segment_count;
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        report.arena_bytes += session->lanes[i].arena_bytes;
-        report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
-        report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
-    }
-    for (uint32_t i = 0; i < session->state_count; i++)
-        report.state_bytes += session->states[i].bytes;
-    tni_give_struct(out_report, &report, sizeof report);
 }

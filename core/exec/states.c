@@ -124,7 +124,7 @@ static bool allocate_fresh(tn_session *session, tni_state *state)
     uint64_t alignment = lane->memory.alignment_bytes > ALIGNMENT ? lane->memory.alignment_bytes
                                                                   : ALIGNMENT;
     size_t room;
-    if (lane->device->info.kind != TNP_KIND_CPU || (lane->memory.flags & needed) != needed ||
+    if (!tni_is_cpu(lane->device) || (lane->memory.flags & needed) != needed ||
         (lane->memory.max_buffer_bytes && state->bytes > lane->memory.max_buffer_bytes) ||
         !tni_add_size(state->bytes, alignment - 1, &room))
         return false;
