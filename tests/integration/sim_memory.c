@@ -124,6 +124,29 @@ static void a_graph_that_is_added_goes_where_there_is_room(void **state)
     tn_runtime_destroy(runtime);
 }
 
+// A device on which the session has reserved nothing would take it.
+static void a_graph_that_is_added_tells_what_is_not_reserved(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"except\":[\"abs\"],\"latency_us\":0.001}]", NULL);
+    tn_graph *first = rig_graph(), *added = rig_graph();
+    rig_finish(first, rig_op(first, TNP_OP_TANH, rig_input(first, "x", 2, WIDTH, MOST_TOKENS, 0)));
+    rig_finish(added, rig_op(added, TNP_OP_ABS, rig_input(added, "x", 2, WIDTH, MOST_TOKENS, 0)));
+    tn_session *session = layers_session(runtime, &first, 1, a_and_cpu, NULL);
+    assert_int_equal(layers_memory(session, 1).peak_bytes, 0);
+    uint32_t number;
+    tn_error err = { 0 };
+    assert_int_equal(tn_session_add(session, added, &number, &err), TN_E_UNSUPPORTED);
+    if (!strstr(err.text, "no device takes abs") ||
+        !strstr(err.text, "cpu0: the session has reserved no memory there"))
+        fail_msg("%s", err.text);
+    tn_session_destroy(session);
+    tn_graph_destroy(first);
+    tn_graph_destroy(added);
+    tn_runtime_destroy(runtime);
+}
+
 // What other sessions of the runtime have is not free.
 static void other_sessions_are_seen(void **state)
 {
@@ -449,6 +472,7 @@ int main(void)
         cmocka_unit_test(any_little_memory_is_no_reason_to_refuse),
         cmocka_unit_test(graphs_agree_where_a_weight_is),
         cmocka_unit_test(a_graph_that_is_added_goes_where_there_is_room),
+        cmocka_unit_test(a_graph_that_is_added_tells_what_is_not_reserved),
         cmocka_unit_test(other_sessions_are_seen),
         cmocka_unit_test(two_devices_without_a_cpu_share_or_are_told),
         cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
