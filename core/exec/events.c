@@ -33,12 +33,12 @@ void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device,
         !tni_grow(&session->arena.allocator, &session->events, &session->event_capacity,
                   session->event_count + 1, sizeof *session->events))
         return;
-    const char *kept = tni_arena_take_text(&session->kept, text);
+    const char *own = tni_arena_take_text(&session->lasting, text);
     session->events[session->event_count++] = (tn_session_event){
         .size = sizeof(tn_session_event),
         .kind = kind,
         .device = device ? device->name : NULL,
-        .text = kept ? kept : "",
+        .text = own ? own : "",
         .status = status,
         .number = number_of(session, device),
         .run = session->asked_runs,

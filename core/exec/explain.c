@@ -5,7 +5,30 @@
 #include "base/sink.h"
 #include "exec/explain.h"
 
-enum { MAX_REASONS = 8 };   // shown of one device
+// --------------------------------------------------------------------------------------- refusals
+
+bool tni_refuses_alike(const tni_refusal *a, const tni_refusal *b)
+{
+    return a->place == b->place && strcmp(a->reason, b->reason) == 0;
+}
+
+uint32_t tni_reasons_of(const tni_answers *answers, const tn_graph *graph, uint32_t place,
+                        uint32_t op, const tni_refusal *out[TNI_MOST_REASONS])
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < answers->refusal_count && count < TNI_MOST_REASONS; r++) {
+        const tni_refusal *refusal = &answers->refusals[r];
+        bool is_new = refusal->place == place &&
+                      (op == TNP_NONE || graph->nodes[refusal->node].op == op);
+        for (uint32_t i = 0; i < count && is_new; i++)
+            is_new = !tni_refuses_alike(out[i], refusal);
+        if (is_new)
+            out[count++] = refusal;
+    }
+    return count;
+}
+
+// ---------------------------------------------------------------------------------------- a graph
 
 // offers NULL: there was no memory to find out why.
 static void say_segment(const tn_session *session, const tni_compiled *compiled,
@@ -36,24 +59,6 @@ static void say_segment(const tn_session *session, const tni_compiled *compiled,
     }
 }
 
-// Each reason once, with the first node that it was given for.
-static void say_refusals(const tni_schedule *schedule, uint32_t place, const tn_sink *sink)
-{
-    const tni_refusal *shown[MAX_REASONS];
-    uint32_t shown_count = 0;
-    for (uint32_t r = 0; r < schedule->answers->refusal_count && shown_count < MAX_REASONS; r++) {
-        const tni_refusal *refusal = &schedule->answers->refusals[r];
-        bool is_new = refusal->place == place;
-        for (uint32_t i = 0; i < shown_count && is_new; i++)
-            is_new = strcmp(shown[i]->reason, refusal->reason) != 0;
-        if (!is_new)
-            continue;
-        shown[shown_count++] = refusal;
-        tni_say(sink, "      refused '%s': %s\n", schedule->graph->nodes[refusal->node].name,
-                refusal->reason);
-    }
-}
-
 // What a device offered, and how much of it was taken.
 static void say_device(const tn_session *session, const tni_schedule *schedule, uint32_t place,
                        const tn_sink *sink)
@@ -70,22 +75,23 @@ static void say_device(const tn_session *session, const tni_schedule *schedule, 
     tni_say(sink, "  %s: %u claim%s, %.3f ms together; gets %u node%s\n",
             session->lanes[place].device->name, claims, tni_plural(claims), offered_ns / 1e6, nodes,
             tni_plural(nodes));
-    say_refusals(schedule, place, sink);
+    const tni_refusal *reasons[TNI_MOST_REASONS];
+    uint32_t reason_count = tni_reasons_of(schedule->answers, schedule->graph, place, TNP_NONE,
+                                           reasons);
+    for (uint32_t i = 0; i < reason_count; i++)
+        tni_say(sink, "      refused '%s': %s\n", schedule->graph->nodes[reasons[i]->node].name,
+                reasons[i]->reason);
 }
 
 // Why a node was decomposed: what the first device that refused it said.
-static const tni_refusal *refusal_of(const tni_schedule *schedule, uint32_t node)
+static const tni_refusal *why_decomposed(const tni_schedule *schedule, uint32_t node)
 {
-    const tni_answers *answers = &schedule->given_answers;
-    for (uint32_t r = 0; r < answers->refusal_count; r++)
-        if (answers->refusals[r].node == node)
-            return &answers->refusals[r];
-    return NULL;
+    return tni_find_refusal(&schedule->given_answers, node, TNP_NONE);
 }
 
 static bool is_same_reason(const tni_refusal *a, const tni_refusal *b)
 {
-    return a == b || (a && b && a->place == b->place && strcmp(a->reason, b->reason) == 0);
+    return a == b || (a && b && tni_refuses_alike(a, b));
 }
 
 // Nodes of one op that were decomposed for one reason, with the first of them.
@@ -93,11 +99,11 @@ static void say_decomposed_like(const tn_session *session, const tni_schedule *s
                                 uint32_t first, const tn_sink *sink)
 {
     const tn_graph *given = schedule->given, *made = schedule->graph;
-    const tni_refusal *why = refusal_of(schedule, first);
+    const tni_refusal *why = why_decomposed(schedule, first);
     uint32_t alike = 0, steps = 0;
     for (uint32_t n = 0; n < given->node_count; n++) {
         if (!schedule->decomposed[n] || given->nodes[n].op != given->nodes[first].op ||
-            !is_same_reason(why, refusal_of(schedule, n)))
+            !is_same_reason(why, why_decomposed(schedule, n)))
             continue;
         if (n < first)   // told with that one
             return;

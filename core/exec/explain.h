@@ -1,6 +1,7 @@
 // explain.h: what the files of this folder share that say why a schedule is as it is.
 //
-//   segments.c       segments and copies in numbers, and the reason of each boundary in words
+//   boundaries.c     why a segment begins where it does, in words
+//   segments.c       segments, copies and links in numbers
 //   explain.c        the whole plan in words
 //   explain_name.c   what has one name, in words
 #ifndef TNI_EXEC_EXPLAIN_H
@@ -10,7 +11,16 @@
 
 #include "exec/session.h"
 
-enum { TNI_REASON_BYTES = 512 };   // of the text of a reason; longer ones are cut
+enum {
+    TNI_REASON_BYTES = 512,   // of the text of a reason; longer ones are cut
+    TNI_MOST_REASONS = 8,     // of refusals, told of one device
+};
+
+// The refusals of a place, each reason once, with the first node that it was given for; of nodes of
+// this op, TNP_NONE = of all. graph: that was asked about. Answers how many.
+uint32_t tni_reasons_of(const tni_answers *answers, const tn_graph *graph, uint32_t place,
+                        uint32_t op, const tni_refusal *out[TNI_MOST_REASONS]);
+bool tni_refuses_alike(const tni_refusal *a, const tni_refusal *b);   // a place, for one reason
 
 // "1.234 us".
 const char *tni_time_text(double ns, char *text, size_t room);

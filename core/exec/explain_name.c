@@ -8,7 +8,7 @@
 #include "base/sink.h"
 #include "exec/explain.h"
 
-enum { MOST_NAMES = 6, MOST_REASONS = 8, NEAR = 3 };   // told of one kind
+enum { MOST_NAMES = 6, NEAR = 3 };   // told of one kind
 
 typedef struct telling {
     const tn_session *session;
@@ -263,29 +263,19 @@ static bool is_decomposed(const telling *t, uint32_t node)
 
 // ---------------------------------------------------------------------------------- ops, devices
 
-// Each reason of a device once, with how often it was given. op: of nodes of this op; TNP_NONE =
-// of all.
+// Each reason of a device, with how often it was given. op: of nodes of this op; TNP_NONE = of all.
 static void say_refusals(const telling *t, const tn_graph *graph, const tni_answers *answers,
                          uint32_t place, uint32_t op)
 {
-    const tni_refusal *shown[MOST_REASONS];
-    uint32_t count = 0;
-    for (uint32_t r = 0; r < answers->refusal_count && count < MOST_REASONS; r++) {
-        const tni_refusal *refusal = &answers->refusals[r];
-        bool is_new = refusal->place == place &&
-                      (op == TNP_NONE || graph->nodes[refusal->node].op == op);
-        for (uint32_t i = 0; i < count && is_new; i++)
-            is_new = strcmp(shown[i]->reason, refusal->reason) != 0;
-        if (!is_new)
-            continue;
+    const tni_refusal *reasons[TNI_MOST_REASONS];
+    uint32_t count = tni_reasons_of(answers, graph, place, op, reasons);
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t alike = 0;
-        for (uint32_t k = r; k < answers->refusal_count; k++)
-            alike += answers->refusals[k].place == place &&
-                     (op == TNP_NONE || graph->nodes[answers->refusals[k].node].op == op) &&
-                     strcmp(answers->refusals[k].reason, refusal->reason) == 0;
-        shown[count++] = refusal;
+        for (uint32_t r = 0; r < answers->refusal_count; r++)
+            alike += tni_refuses_alike(&answers->refusals[r], reasons[i]) &&
+                     (op == TNP_NONE || graph->nodes[answers->refusals[r].node].op == op);
         tni_say(t->sink, "  %s refused %u, '%s' the first: %s\n", device(t, place), alike,
-                graph->nodes[refusal->node].name, refusal->reason);
+                graph->nodes[reasons[i]->node].name, reasons[i]->reason);
     }
 }
 
@@ -357,7 +347,7 @@ static void say_device(const telling *t, uint32_t place)
     tni_say(t->sink,
             lane->device->measured.claim_ppm ? "  its claims count %.3f times, as measured\n"
                                              : "  its claims count as it says\n",
-            tni_claim_factor(lane->device));
+            tni_measured_claim_factor(&lane->device->measured));
     for (int is_out = 0; is_out < 2; is_out++) {
         uint32_t count = 0;
         uint64_t bytes = 0;

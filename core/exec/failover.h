@@ -56,7 +56,7 @@ tn_status tni_session_make(tn_session *session, tn_error *err);
 
 // Where lines of a session go: one that is only planned says nothing.
 const tni_log *tni_session_log(const tn_session *session);
-// Notes an event, and says it in a line of the log. device NULL: of all. text: lent
+// Notes an event, and says it in a line of the log. device NULL: of all. text: lent.
 void tni_events_add(tn_session *session, uint32_t kind, const tn_device *device, tn_status status,
                     uint64_t runs, const char *text);
 

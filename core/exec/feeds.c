@@ -54,17 +54,17 @@ void tni_feeds_stage(const tni_compiled *compiled, const tn_feed *feeds, uint32_
 tn_status tni_feeds_make(tni_compiled *compiled, tn_error *err)
 {
     const tn_graph *graph = compiled->given.graph;
-    tni_arena *kept = &compiled->given.arena;
+    tni_arena *arena = &compiled->given.arena;
     uint64_t bytes = 0;
     for (uint32_t v = 0; v < graph->value_count; v++)
         compiled->given.input_count += graph->values[v].source == TNI_INPUT;
-    compiled->given.inputs = tni_arena_take_array(kept, compiled->given.input_count,
+    compiled->given.inputs = tni_arena_take_array(arena, compiled->given.input_count,
                                                   sizeof *compiled->given.inputs);
-    compiled->given.noted = tni_arena_take_array(kept, graph->storage_count,
+    compiled->given.noted = tni_arena_take_array(arena, graph->storage_count,
                                                  sizeof *compiled->given.noted);
-    compiled->given.staging = tni_arena_take_array(kept, graph->storage_count,
+    compiled->given.staging = tni_arena_take_array(arena, graph->storage_count,
                                                    sizeof *compiled->given.staging);
-    compiled->given.is_limited = tni_arena_take_array(kept, graph->storage_count,
+    compiled->given.is_limited = tni_arena_take_array(arena, graph->storage_count,
                                                       sizeof *compiled->given.is_limited);
     bool is_made = compiled->given.inputs && compiled->given.noted && compiled->given.staging &&
                    compiled->given.is_limited;
@@ -78,7 +78,7 @@ tn_status tni_feeds_make(tni_compiled *compiled, tn_error *err)
             continue;
         compiled->given.inputs[count++] = v;
         bytes = graph->storages[value->storage].bytes;
-        compiled->given.staging[value->storage] = tni_arena_take(kept, bytes);
+        compiled->given.staging[value->storage] = tni_arena_take(arena, bytes);
         is_made = compiled->given.staging[value->storage] != NULL;
     }
     return is_made ? TN_OK : tni_fail_memory(err, "the bytes of inputs", bytes);

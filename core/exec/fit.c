@@ -52,7 +52,7 @@ tn_status tni_fit_start_again(tn_session *session, tn_error *err)
         session->lanes[i].plan = (tni_plan){ 0 };
         fit->weights[i] = fit->program_bytes[i] = fit->needed[i] = 0;
     }
-    fit->kept_count = 0;
+    fit->resident_count = 0;
     fit->has_failed_claim = fit->is_dearer = false;
     return status;
 }
@@ -104,13 +104,30 @@ static void note_unlimited(tn_session *session)
     }
 }
 
+// Where the nodes are before anything had to give way, of the first placement that is tried.
+static tn_status note_wanted(tn_session *session, tn_error *err)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        if (c->wanted)
+            continue;
+        c->wanted = tni_arena_take_indices(&session->arena, s->given->node_count);
+        if (!c->wanted)
+            return tni_fail_memory(err, "a placement", s->given->node_count * sizeof *c->wanted);
+        for (uint32_t n = s->graph->node_count; n-- > 0;)
+            c->wanted[tni_given_node(s, n)] = s->places[n];
+    }
+    return TN_OK;
+}
+
 tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
 {
     tn_error last;
     session->fit.is_short = false;
     tn_status status = plan_all(session, err);
     if (status == TN_OK)
-        status = tni_fit_note_wanted(session, err);
+        status = note_wanted(session, err);
     if (status == TN_OK) {
         status = tni_fit_check_memory(session, err);
         note_unlimited(session);
@@ -129,6 +146,21 @@ tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
             *err = last;
     }
     return status;
+}
+
+// What is elsewhere than it was wanted is there because of memory.
+static void mark_moved(tn_session *session)
+{
+    for (uint32_t g = 0; g < session->graph_count; g++) {
+        const tni_compiled *c = session->graphs[g];
+        const tni_schedule *s = &c->schedule;
+        for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
+            uint32_t wanted = c->wanted[tni_given_node(s, n)];
+            if (wanted != s->places[n] &&
+                (s->bars.why[n] == TNI_WHY_COST || s->bars.why[n] == TNI_WHY_LAYER))
+                s->bars.roomless[n] |= UINT64_C(1) << wanted;
+        }
+    }
 }
 
 static tn_status fit(tn_session *session, tn_error *err)
@@ -152,7 +184,7 @@ tn_status tni_session_fit(tn_session *session, tn_error *err)
     if (status == TN_OK && session->layers.count == 0)   // only to tell of them
         status = tni_fit_find_layers(session, err);
     if (status == TN_OK)
-        tni_fit_mark_moved(session);
+        mark_moved(session);
     session->fit.lacks_memory = status == TN_E_DEVICE_MEMORY && !session->fit.has_failed_claim;
     if (session->fit.lacks_memory && tni_fit_start_again(session, NULL) == TN_OK)
         tni_fit_tell_demands(session, err);

@@ -8,7 +8,7 @@
 //   fit_demands.c   when nothing fits: what is demanded
 //   fit_rules.c     what is asked of the nodes of a graph
 //   fit_states.c    states that cannot be with their layers
-//   fit_words.c     what it came to, in words and as reasons
+//   fit_words.c     what it came to, in words
 #ifndef TNI_EXEC_FIT_H
 #define TNI_EXEC_FIT_H
 
@@ -43,14 +43,14 @@ typedef struct tni_fit {
     uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
     uint64_t *alignments, *largest;
     uint64_t *arena;              // what is set aside for arenas while memory is short
-    uint64_t *weights;            // of `kept`
+    uint64_t *weights;            // of `resident`
     uint64_t *program_bytes;      // that devices keep with programs, beside buffers
     uint64_t *needed;             // of all: set when all graphs have a layout
     uint64_t *unlimited;          // the same of the placement at hand without limits, and of it
     uint64_t *unlimited_beside;   // arenas and programs
     uint64_t *asked_bytes;   // and of the one that is asked for, before anything had to give way
-    tni_kept_bytes *kept;    // of all graphs, sorted
-    uint32_t kept_count, kept_capacity;
+    tni_resident_bytes *resident;   // constants, of all graphs, sorted
+    uint32_t resident_count, resident_capacity;
     uint64_t mapping_places;   // that use weights where they lie
     bool has_failed_claim;     // what then lacks memory is the device
     bool lacks_memory;         // it does not fit: by what was reckoned, no call of a device failed
@@ -84,9 +84,9 @@ tn_status tni_fit_begin_graph(tn_session *session, tni_compiled *compiled, tn_er
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err);
 // Its nodes are elsewhere than on compiled->avoided where another place takes them.
 tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err);
-// What a schedule of a graph keeps is from now on kept.
-tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled,
-                            const tni_schedule *schedule, tn_error *err);
+// The constants of a schedule count from now on.
+tn_status tni_fit_note_resident(tn_session *session, const tni_compiled *compiled,
+                                const tni_schedule *schedule, tn_error *err);
 // Bytes of the states on a lane, each as large as the device makes it. without: by state, those
 // that do not count; NULL = all do. UINT64_MAX: more than a number holds.
 uint64_t tni_fit_state_bytes(const tn_session *session, uint32_t place, const bool *without);

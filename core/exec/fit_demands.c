@@ -8,7 +8,7 @@
 #include "exec/fit_internal.h"
 
 typedef struct demanded {
-    tni_kept_bytes *weights;
+    tni_resident_bytes *weights;
     uint32_t count, capacity;
     bool *states;   // by state
     uint64_t bytes;
@@ -31,10 +31,10 @@ static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place
             if (!tni_grow(&session->arena.allocator, &d->weights, &d->capacity, d->count + 1,
                           sizeof *d->weights))
                 return false;
-            d->weights[d->count++] = (tni_kept_bytes){ .place = place,
-                                                       .data = owner->data,
-                                                       .run_bytes = owner->run_bytes,
-                                                       .bytes = graph->storages[s].bytes };
+            d->weights[d->count++] = (tni_resident_bytes){ .place = place,
+                                                           .data = owner->data,
+                                                           .run_bytes = owner->run_bytes,
+                                                           .bytes = graph->storages[s].bytes };
         }
     }
     return true;
@@ -50,7 +50,7 @@ static bool find_demanded(tn_session *session, uint32_t place, demanded *d)
     for (uint32_t g = 0; g < session->graph_count && has_memory; g++)
         has_memory = tni_fit_begin_graph(session, session->graphs[g], NULL) == TN_OK &&
                      add_graph(session, session->graphs[g], place, d);
-    d->count = tni_kept_bytes_sort(d->weights, d->count);
+    d->count = tni_resident_bytes_sort(d->weights, d->count);
     for (uint32_t i = 0; i < d->count; i++)
         d->bytes += d->weights[i].bytes;
     for (uint32_t i = 0; i < session->state_count && has_memory; i++)

@@ -56,9 +56,4 @@ void tni_fit_note_bound(tn_session *session, double bound_ns);
 
 uint32_t tni_fit_count_offloaded(const tn_session *session);   // those that are not on CPUs
 
-// Where the nodes are before anything had to give way, of the first placement that is tried; and
-// then: what is elsewhere is there because of memory.
-tn_status tni_fit_note_wanted(tn_session *session, tn_error *err);
-void tni_fit_mark_moved(tn_session *session);
-
 #endif

@@ -112,8 +112,8 @@ tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *
     return status;
 }
 
-// What a node keeps on its place.
-static uint64_t kept_bytes(const tn_graph *graph, uint32_t node)
+// Of the constants and states that a node touches.
+static uint64_t lasting_bytes(const tn_graph *graph, uint32_t node)
 {
     uint32_t values[TNI_MAX_READS + 1];
     uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
@@ -141,7 +141,7 @@ uint32_t tni_fit_count_layers(const tn_session *session, uint32_t *counts)
             if (mark.part != TN_NO_PART)
                 parts |= UINT64_C(1) << c->schedule.places[n];
             uint32_t place = c->schedule.places[n];
-            weighs[place] += 1 + kept_bytes(c->graph, n);
+            weighs[place] += 1 + lasting_bytes(c->graph, n);
             if (weighs[place] > weighs[most])
                 most = place;
         }
@@ -156,7 +156,7 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
 {
     uint32_t counts[TNI_MAX_PLACES], sum = tni_fit_count_layers(session, counts);
     for (uint32_t p = 0; p < session->lane_count; p++)
-        if (session->devices[p]->info.kind != TNP_KIND_CPU)
+        if (!tni_is_cpu(session->devices[p]))
             sum += counts[p];
     return sum;
 }

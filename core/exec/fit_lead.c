@@ -188,7 +188,7 @@ static tn_status lead(leading *l, tn_error *err)
         if (l->is_whole && !schedule.own_graph)
             tni_fit_note_bound(session, schedule.bound_ns * l->runs);
         if (session->fit.is_short)
-            status = tni_fit_note_kept(session, c, &schedule, err);
+            status = tni_fit_note_resident(session, c, &schedule, err);
     }
     tni_schedule_finish(&schedule);
     return status;

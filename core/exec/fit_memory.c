@@ -56,35 +56,35 @@ tn_status tni_fit_begin(tn_session *session, tn_error *err)
     return status;
 }
 
-// -------------------------------------------------------------------------------------------- kept
+// --------------------------------------------------------------------------------------- constants
 
 static void add_up(tn_session *session)
 {
     tni_fit *fit = &session->fit;
     memset(fit->weights, 0, session->lane_count * sizeof *fit->weights);
-    for (uint32_t i = 0; i < fit->kept_count; i++)
-        fit->weights[fit->kept[i].place] += fit->kept[i].bytes;
+    for (uint32_t i = 0; i < fit->resident_count; i++)
+        fit->weights[fit->resident[i].place] += fit->resident[i].bytes;
 }
 
-tn_status tni_fit_note_kept(tn_session *session, const tni_compiled *compiled,
-                            const tni_schedule *schedule, tn_error *err)
+tn_status tni_fit_note_resident(tn_session *session, const tni_compiled *compiled,
+                                const tni_schedule *schedule, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    tni_keeping how = { .mapped = compiled->mapped,
-                        .mapped_count = schedule->given->storage_count,
-                        .alignments = fit->alignments };
+    tni_memories how = { .mapped = compiled->mapped,
+                         .mapped_count = schedule->given->storage_count,
+                         .alignments = fit->alignments };
     for (uint32_t u = 0; u < schedule->unit_count; u++) {
         const tni_claim *unit = schedule->units[u];
-        uint32_t count = tni_claim_keeps(schedule->graph, unit, &how, NULL);
-        if (!tni_grow(&session->arena.allocator, &fit->kept, &fit->kept_capacity,
-                      fit->kept_count + count, sizeof *fit->kept))
+        uint32_t count = tni_resident_bytes_of(schedule->graph, unit, &how, NULL);
+        if (!tni_grow(&session->arena.allocator, &fit->resident, &fit->resident_capacity,
+                      fit->resident_count + count, sizeof *fit->resident))
             return tni_fail_memory(err, "a table of weights",
-                                   (fit->kept_count + count) * sizeof *fit->kept);
-        fit->kept_count += tni_claim_keeps(schedule->graph, unit, &how,
-                                           fit->kept + fit->kept_count);
+                                   (fit->resident_count + count) * sizeof *fit->resident);
+        fit->resident_count += tni_resident_bytes_of(schedule->graph, unit, &how,
+                                                     fit->resident + fit->resident_count);
         fit->program_bytes[unit->place] += unit->resident_bytes;
     }
-    fit->kept_count = tni_kept_bytes_sort(fit->kept, fit->kept_count);
+    fit->resident_count = tni_resident_bytes_sort(fit->resident, fit->resident_count);
     add_up(session);
     return TN_OK;
 }
@@ -94,12 +94,12 @@ tn_status tni_fit_count_again(tn_session *session, const tni_compiled *without, 
     tni_fit *fit = &session->fit;
     tn_status status = TN_OK;
     memset(fit->program_bytes, 0, session->lane_count * sizeof *fit->program_bytes);
-    fit->kept_count = 0;
+    fit->resident_count = 0;
     add_up(session);
     for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
         if (session->graphs[g] != without)
-            status = tni_fit_note_kept(session, session->graphs[g], &session->graphs[g]->schedule,
-                                       err);
+            status = tni_fit_note_resident(session, session->graphs[g],
+                                           &session->graphs[g]->schedule, err);
     return status;
 }
 
@@ -135,11 +135,6 @@ uint64_t tni_fit_room(const tn_session *session, uint32_t place, const bool *wit
     return fit->free_bytes[place] - taken;
 }
 
-static bool is_cpu(const tn_session *session, uint32_t place)
-{
-    return session->devices[place]->info.kind == TNP_KIND_CPU;
-}
-
 static bool has_room(const tn_session *session, uint32_t place, const tni_state *state)
 {
     uint64_t taken = tni_fit_arena_bytes(session, place), room = tni_fit_room(session, place, NULL);
@@ -158,7 +153,8 @@ void tni_fit_place_idle_states(tn_session *session)
         for (uint32_t p = 1; p < session->lane_count; p++) {
             bool is_roomier = has_room(session, p, state) && !has_room(session, best, state);
             bool is_as_roomy = has_room(session, p, state) == has_room(session, best, state);
-            if (is_roomier || (is_as_roomy && is_cpu(session, p) && !is_cpu(session, best)))
+            if (is_roomier || (is_as_roomy && tni_is_cpu(session->devices[p]) &&
+                               !tni_is_cpu(session->devices[best])))
                 best = p;
         }
         state->place = best;
@@ -171,19 +167,19 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-// Of a weight as the application has it, that it was kept for. A pack has the bytes of its own.
-static piece piece_of(const tn_session *session, const tni_kept_bytes *kept)
+// Of the weight as the application has it. A pack has the bytes of its own.
+static piece piece_of(const tn_session *session, const tni_resident_bytes *resident)
 {
     for (uint32_t g = 0; g < session->graph_count; g++) {
         const tn_graph *graph = session->graphs[g]->graph;
         for (uint32_t s = 0; s < graph->storage_count; s++) {
             const tni_value *owner = &graph->values[graph->storages[s].owner];
-            if (owner->source == TNI_WEIGHT && owner->data == kept->data)
-                return (piece){ kept->layout ? "pack of weight" : "weight", owner->name,
-                                kept->layout ? kept->bytes : graph->storages[s].bytes };
+            if (owner->source == TNI_WEIGHT && owner->data == resident->data)
+                return (piece){ resident->layout ? "pack of weight" : "weight", owner->name,
+                                resident->layout ? resident->bytes : graph->storages[s].bytes };
         }
     }
-    return (piece){ "weight", "", kept->bytes };
+    return (piece){ "weight", "", resident->bytes };
 }
 
 // Of what lies on a place in one piece the largest: a part of the arena is a multiple of the
@@ -192,9 +188,9 @@ static piece largest_piece(const tn_session *session, uint32_t place)
 {
     const tni_fit *fit = &session->fit;
     piece largest = { "arena", "", session->lanes[place].arena_bytes ? fit->alignments[place] : 0 };
-    for (uint32_t i = 0; i < fit->kept_count; i++)
-        if (fit->kept[i].place == place && fit->kept[i].bytes > largest.bytes) {
-            piece weight = piece_of(session, &fit->kept[i]);
+    for (uint32_t i = 0; i < fit->resident_count; i++)
+        if (fit->resident[i].place == place && fit->resident[i].bytes > largest.bytes) {
+            piece weight = piece_of(session, &fit->resident[i]);
             largest = weight.bytes > largest.bytes ? weight : largest;
         }
     for (uint32_t s = 0; s < session->state_count; s++) {

@@ -38,22 +38,23 @@ static uint64_t where_held(const tn_session *session, const void *data)
     return data == fit->held->data ? UINT64_C(1) << fit->held_place : 0;
 }
 
-// The places that keep a constant as it is.
-static uint64_t where_kept(const tn_session *session, const void *data)
+// The places where a constant lies as it is.
+static uint64_t where_resident(const tn_session *session, const void *data)
 {
     const tni_fit *fit = &session->fit;
     uint64_t places = 0;
     for (uint32_t p = 0; p < session->lane_count; p++) {
-        uint32_t low = 0, high = fit->kept_count;
+        uint32_t low = 0, high = fit->resident_count;
         while (low < high) {
             uint32_t middle = low + (high - low) / 2;
-            const tni_kept_bytes *at = &fit->kept[middle];
+            const tni_resident_bytes *at = &fit->resident[middle];
             if (at->place < p || (at->place == p && (uintptr_t)at->data < (uintptr_t)data))
                 low = middle + 1;
             else
                 high = middle;
         }
-        if (low < fit->kept_count && fit->kept[low].place == p && fit->kept[low].data == data)
+        if (low < fit->resident_count && fit->resident[low].place == p &&
+            fit->resident[low].data == data)
             places |= UINT64_C(1) << p;
     }
     return places;
@@ -165,5 +166,5 @@ tn_status tni_fit_avoid(tni_compiled *compiled, tn_error *err)
 
 tn_status tni_fit_follow_weights(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
-    return wish_weights(compiled, where_kept, session, err);
+    return wish_weights(compiled, where_resident, session, err);
 }

@@ -66,25 +66,13 @@ static home *find_homes(const tn_session *session, tni_arena *scratch)
             visit_nodes(session->graphs[g], homes, NULL, narrow);
     for (uint32_t g = 0; g < session->graph_count && homes; g++) {
         const tni_compiled *c = session->graphs[g];
-        const tni_answers *answers = c->schedule.answers;
-        uint64_t *takers = tni_arena_take_array(scratch, c->graph->node_count, sizeof *takers);
-        for (uint32_t i = 0; i < answers->claim_count && takers; i++)
-            for (uint32_t k = 0; k < answers->claims[i].node_count; k++)
-                takers[answers->claims[i].nodes[k]] |= UINT64_C(1) << answers->claims[i].place;
-        if (!takers)
+        const tni_schedule_request all = { .graph = c->graph };   // of every place, however small
+        tni_takers takers;
+        if (!tni_find_takers(c->graph, c->schedule.answers, &all, scratch, &takers))
             return NULL;
-        visit_nodes(c, homes, takers, note_refused);
+        visit_nodes(c, homes, takers.any, note_refused);
     }
     return homes;
-}
-
-static const char *refusal_of(const tni_compiled *c, uint32_t node, uint32_t place)
-{
-    const tni_answers *answers = c->schedule.answers;
-    for (uint32_t r = 0; r < answers->refusal_count; r++)
-        if (answers->refusals[r].node == node && answers->refusals[r].place == place)
-            return answers->refusals[r].reason;
-    return "no claim";
 }
 
 // Those on a place, the first of them by name. false: there is none.
@@ -111,7 +99,7 @@ static bool tell(const tn_session *session, const home *homes, uint32_t place, c
                     session->states[first].name, others, count == 1 ? "is" : "are",
                     session->lanes[place].device->name, count == 1 ? "its layer" : "their layers",
                     session->lanes[wished].device->name, tni_op_find(node->op)->name, node->name,
-                    refusal_of(h->of, h->node, wished));
+                    tni_refusal_words(h->of->schedule.answers, h->node, wished, NULL));
     return true;
 }
 

@@ -1,4 +1,4 @@
-// fit_words.c: what fitting came to, in words, and as the reasons of nodes.
+// fit_words.c: what fitting came to, in words.
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,36 +9,6 @@
 #include "base/options.h"
 #include "base/sink.h"
 #include "exec/fit_internal.h"
-
-tn_status tni_fit_note_wanted(tn_session *session, tn_error *err)
-{
-    for (uint32_t g = 0; g < session->graph_count; g++) {
-        tni_compiled *c = session->graphs[g];
-        const tni_schedule *s = &c->schedule;
-        if (c->wanted)
-            continue;
-        c->wanted = tni_arena_take_indices(&session->arena, s->given->node_count);
-        if (!c->wanted)
-            return tni_fail_memory(err, "a placement", s->given->node_count * sizeof *c->wanted);
-        for (uint32_t n = s->graph->node_count; n-- > 0;)
-            c->wanted[tni_given_node(s, n)] = s->places[n];
-    }
-    return TN_OK;
-}
-
-void tni_fit_mark_moved(tn_session *session)
-{
-    for (uint32_t g = 0; g < session->graph_count; g++) {
-        const tni_compiled *c = session->graphs[g];
-        const tni_schedule *s = &c->schedule;
-        for (uint32_t n = 0; n < s->graph->node_count && c->wanted; n++) {
-            uint32_t wanted = c->wanted[tni_given_node(s, n)];
-            if (wanted != s->places[n] &&
-                (s->bars.why[n] == TNI_WHY_COST || s->bars.why[n] == TNI_WHY_LAYER))
-                s->bars.roomless[n] |= UINT64_C(1) << wanted;
-        }
-    }
-}
 
 static void name_strategy(const tn_session *session, const tni_fit_try *t, char *out, size_t bytes)
 {

@@ -1,8 +1,7 @@
 // groups.c: which transfers are brought together: those that one segment makes and one needs.
 #include "exec/groups.h"
 
-#include <string.h>
-
+#include "base/lists.h"
 #include "exec/session.h"
 
 typedef struct finding {
@@ -10,26 +9,20 @@ typedef struct finding {
     tni_groups *groups;
     uint32_t *writer;     // by storage: the last segment so far that wrote it; TNP_NONE
     uint32_t *group_of;   // by transfer; TNP_NONE: it has no bytes
-    uint32_t *next;       // by group: where its next transfer comes
 } finding;
 
-static bool take_tables(finding *f, tni_arena *kept, tni_arena *scratch)
+static bool take_tables(finding *f, tni_arena *arena, tni_arena *scratch)
 {
     const tni_schedule *s = f->schedule;
     tni_groups *groups = f->groups;
     uint32_t storages = s->graph->storage_count, transfers = s->transfer_count;
     f->writer = tni_arena_take_indices(scratch, storages);
     f->group_of = tni_arena_take_indices(scratch, transfers);
-    f->next = tni_arena_take_array(scratch, transfers, sizeof *f->next);
     groups->list = tni_arena_take_array(scratch, transfers, sizeof *groups->list);
-    groups->by_maker = tni_arena_take_array(scratch, transfers, sizeof *groups->by_maker);
-    groups->first_made = tni_arena_take_array(scratch, (size_t)s->segment_count + 2,
-                                              sizeof *groups->first_made);
     groups->is_transferred = tni_arena_take_array(scratch, storages,
                                                   sizeof *groups->is_transferred);
-    groups->transfers = tni_arena_take_array(kept, transfers, sizeof *groups->transfers);
-    return f->writer && f->group_of && f->next && groups->list && groups->by_maker &&
-           groups->first_made && groups->is_transferred && groups->transfers;
+    groups->transfers = tni_arena_take_array(arena, transfers, sizeof *groups->transfers);
+    return f->writer && f->group_of && groups->list && groups->is_transferred && groups->transfers;
 }
 
 // The transfer joins the group of one before it that goes the same route.
@@ -48,7 +41,6 @@ static void add_to_group(finding *f, uint32_t first_group, uint32_t index)
                                                      .from = transfer->from,
                                                      .to = transfer->to,
                                                      .out = TNP_NONE };
-    groups->list[at].count++;
     f->group_of[index] = at;
 }
 
@@ -79,34 +71,51 @@ static void find_groups(finding *f)
     }
 }
 
-static void sort_by_maker(finding *f)
+// The transfers of each group, one group behind the other.
+static bool list_transfers(const finding *f, tni_arena *scratch)
 {
     tni_groups *groups = f->groups;
-    uint32_t *first_made = groups->first_made;
-    for (uint32_t g = 0, first = 0; g < groups->count; g++) {
-        groups->list[g].first = f->next[g] = first;
-        first += groups->list[g].count;
-        first_made[groups->list[g].made_by + 2]++;
+    uint32_t *first = tni_lists_begin(scratch, groups->count);
+    if (!first)
+        return false;
+    for (uint32_t t = 0; t < f->schedule->transfer_count; t++)
+        if (f->group_of[t] != TNP_NONE)
+            tni_lists_count(first, f->group_of[t]);
+    (void)tni_lists_sum(first, groups->count);
+    for (uint32_t t = 0; t < f->schedule->transfer_count; t++)
+        if (f->group_of[t] != TNP_NONE)
+            groups->transfers[tni_lists_next(first, f->group_of[t])] = t;
+    for (uint32_t g = 0; g < groups->count; g++) {
+        groups->list[g].first = first[g];
+        groups->list[g].count = first[g + 1] - first[g];
     }
-    for (uint32_t i = 0; i < f->schedule->segment_count; i++)
-        first_made[i + 2] += first_made[i + 1];
-    for (uint32_t g = 0; g < groups->count; g++)
-        groups->by_maker[first_made[groups->list[g].made_by + 1]++] = g;
+    return true;
 }
 
-bool tni_groups_find(const tni_schedule *schedule, tni_arena *kept, tni_arena *scratch,
+static bool list_by_maker(const finding *f, tni_arena *scratch)
+{
+    tni_groups *groups = f->groups;
+    groups->by_maker = tni_arena_take_array(scratch, groups->count, sizeof *groups->by_maker);
+    groups->first_made = tni_lists_begin(scratch, f->schedule->segment_count);
+    if (!groups->by_maker || !groups->first_made)
+        return false;
+    for (uint32_t g = 0; g < groups->count; g++)
+        tni_lists_count(groups->first_made, groups->list[g].made_by);
+    (void)tni_lists_sum(groups->first_made, f->schedule->segment_count);
+    for (uint32_t g = 0; g < groups->count; g++)
+        groups->by_maker[tni_lists_next(groups->first_made, groups->list[g].made_by)] = g;
+    return true;
+}
+
+bool tni_groups_find(const tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                      tni_groups *out)
 {
     finding f = { .schedule = schedule, .groups = out };
     *out = (tni_groups){ 0 };
-    if (!take_tables(&f, kept, scratch))
+    if (!take_tables(&f, arena, scratch))
         return false;
     find_groups(&f);
-    sort_by_maker(&f);
-    for (uint32_t t = 0; t < schedule->transfer_count; t++)
-        if (f.group_of[t] != TNP_NONE)
-            out->transfers[f.next[f.group_of[t]]++] = t;
-    return true;
+    return list_transfers(&f, scratch) && list_by_maker(&f, scratch);
 }
 
 // ------------------------------------------------------------------------------------------ routes

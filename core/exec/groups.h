@@ -24,8 +24,8 @@ typedef struct tni_groups {
     uint32_t *transfers;    // of the schedule, by group
 } tni_groups;
 
-// transfers comes from `kept`, the rest from `scratch`. false: out of memory.
-bool tni_groups_find(const tni_schedule *schedule, tni_arena *kept, tni_arena *scratch,
+// transfers comes from arena, the rest from `scratch`. false: out of memory.
+bool tni_groups_find(const tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                      tni_groups *out);
 
 // Whether a device copies from arena to arena between two places; else bytes go by the host, where

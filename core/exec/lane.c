@@ -65,7 +65,7 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
     status = tni_device_memory(device, 0, &lane->memory, err);
     uint64_t alignment = lane->memory.alignment_bytes, most = lane->memory.max_buffer_bytes;
     const uint32_t readable = TNP_MEMORY_HOST_VISIBLE | TNP_MEMORY_HOST_CACHED;
-    lane->is_inline = device->info.kind == TNP_KIND_CPU;
+    lane->is_inline = tni_is_cpu(device);
     lane->is_host = lane->is_inline && lane->memory.pool == HOST_POOL &&
                     (lane->memory.flags & readable) == readable && lane->table->buffer_map;
     if (status == TN_OK && most)   // below the alignment: the allocation will be refused

@@ -33,8 +33,8 @@ typedef struct tni_queue {
 // One device of the session. Its place in the schedules is its index.
 typedef struct tni_lane {
     tn_device *device;
-    uint32_t place;        // its index
-    uint32_t number;       // what the application calls it by: its place among all that are given
+    uint32_t place;    // its index
+    uint32_t number;   // what the application calls it by: its place among all that are given
     tn_session *session;
     atomic_uint *blamed;   // of the session, which see
     const tnp_plugin *table;

@@ -104,7 +104,7 @@ static void leave_out(making *m, const failed_try *f)
 {
     bool is_reckoned = f->lacks_memory && f->culprit != m->lowered;
     const tn_error *why = f->culprit == m->lowered ? &m->first : &m->last;
-    const char *untold = is_reckoned ? tni_arena_take_text(&m->session->kept, why->text) : NULL;
+    const char *untold = is_reckoned ? tni_arena_take_text(&m->session->lasting, why->text) : NULL;
     if (untold) {
         f->culprit->standing = TNI_LEFT_OUT_FOR_NOW;
         f->culprit->why = why->status;

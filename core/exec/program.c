@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lists.h"
 #include "exec/session.h"
 
 typedef struct making {
@@ -293,39 +294,32 @@ static tn_status make_program(making *m, tni_program *program, tn_error *err)
     return status == TN_OK ? list_inputs(m, program, err) : status;
 }
 
-// The nodes of each segment, ascending, one segment behind the other. NULL: out of memory.
-static uint32_t *sort_nodes(const tni_compiled *compiled, tni_arena *scratch)
+// The nodes of each segment, ascending. false: out of memory.
+static bool list_nodes(const tni_compiled *compiled, tni_arena *scratch, uint32_t **out_first,
+                       uint32_t **out_nodes)
 {
     const tni_schedule *schedule = &compiled->schedule;
-    uint32_t node_count = compiled->graph->node_count, first = 0;
-    uint32_t *nodes = tni_arena_take_array(scratch, node_count, sizeof *nodes);
+    uint32_t count = compiled->graph->node_count;
     uint32_t *segment_of = tni_arena_take_array(scratch, schedule->unit_count, sizeof *segment_of);
-    uint32_t *next = tni_arena_take_array(scratch, schedule->segment_count, sizeof *next);
-    if (!nodes || !segment_of || !next)
-        return NULL;
+    uint32_t *first = *out_first = tni_lists_begin(scratch, schedule->segment_count);
+    uint32_t *nodes = *out_nodes = tni_arena_take_array(scratch, count, sizeof *nodes);
+    if (!segment_of || !first || !nodes)
+        return false;
     for (uint32_t s = 0; s < schedule->segment_count; s++) {
         const tni_segment *segment = &schedule->segments[s];
-        next[s] = first;
-        for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++) {
+        for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
             segment_of[u] = s;
-            first += schedule->units[u]->node_count;
-        }
     }
-    for (uint32_t n = 0; n < node_count; n++)
-        nodes[next[segment_of[schedule->steps[n]]]++] = n;
-    return nodes;
+    for (uint32_t n = 0; n < count; n++)
+        tni_lists_count(first, segment_of[schedule->steps[n]]);
+    (void)tni_lists_sum(first, schedule->segment_count);
+    for (uint32_t n = 0; n < count; n++)
+        nodes[tni_lists_next(first, segment_of[schedule->steps[n]])] = n;
+    return true;
 }
 
-static uint32_t count_nodes(const tni_schedule *schedule, const tni_segment *segment)
-{
-    uint32_t count = 0;
-    for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
-        count += schedule->units[u]->node_count;
-    return count;
-}
-
-static tn_status make_programs(tn_session *session, tni_compiled *compiled, const uint32_t *nodes,
-                               tn_error *err)
+static tn_status make_programs(tn_session *session, tni_compiled *compiled, const uint32_t *first,
+                               const uint32_t *nodes, tn_error *err)
 {
     const tni_schedule *schedule = &compiled->schedule;
     tn_status status = TN_OK;
@@ -336,13 +330,12 @@ static tn_status make_programs(tn_session *session, tni_compiled *compiled, cons
         making m = { .session = session,
                      .compiled = compiled,
                      .segment = segment,
-                     .nodes = nodes,
-                     .node_count = count_nodes(schedule, segment),
+                     .nodes = nodes + first[s],
+                     .node_count = first[s + 1] - first[s],
                      .lane = &session->lanes[segment->place],
                      .scratch = &scratch };
         compiled->programs[s].place = segment->place;
         status = make_program(&m, &compiled->programs[s], err);
-        nodes += m.node_count;
         tni_arena_finish(&scratch);
     }
     return status;
@@ -351,15 +344,13 @@ static tn_status make_programs(tn_session *session, tni_compiled *compiled, cons
 tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
+    uint32_t count = compiled->schedule.segment_count, *first, *nodes;
     tni_arena_init(&scratch, &session->arena.allocator);
-    const uint32_t *nodes = sort_nodes(compiled, &scratch);
-    compiled->programs = tni_arena_take_array(&compiled->arena, compiled->schedule.segment_count,
-                                              sizeof *compiled->programs);
-    tn_status status = nodes && compiled->programs
-                           ? make_programs(session, compiled, nodes, err)
-                           : tni_fail_memory(err, "programs",
-                                             compiled->schedule.segment_count *
-                                                 sizeof *compiled->programs);
+    bool is_listed = list_nodes(compiled, &scratch, &first, &nodes);
+    compiled->programs = tni_arena_take_array(&compiled->arena, count, sizeof *compiled->programs);
+    tn_status status = is_listed && compiled->programs
+                           ? make_programs(session, compiled, first, nodes, err)
+                           : tni_fail_memory(err, "programs", count * sizeof *compiled->programs);
     tni_arena_finish(&scratch);
     return status == TN_OK ? tni_copies_make(session, compiled, err) : status;
 }

@@ -19,6 +19,25 @@ uint32_t tn_session_graph_count(const tn_session *session)
     return session ? session->next_number : 0;
 }
 
+void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
+{
+    if (!session)
+        return;
+    tn_memory_report report = { .size = sizeof report,
+                                .weight_mapped_bytes = session->weight_mapped_bytes,
+                                .weight_copied_bytes = session->weight_copied_bytes };
+    for (uint32_t g = 0; g < session->graph_count; g++)
+        report.segment_count += session->graphs[g]->schedule.segment_count;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        report.arena_bytes += session->lanes[i].arena_bytes;
+        report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
+        report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
+    }
+    for (uint32_t i = 0; i < session->state_count; i++)
+        report.state_bytes += session->states[i].bytes;
+    tni_give_struct(out_report, &report, sizeof report);
+}
+
 // ----------------------------------------------------------------------------------------- devices
 
 // *out_place: TNP_NONE = it is left out.
@@ -156,7 +175,7 @@ static tn_status find_lives(lives *l, const tn_session *session, uint32_t graph,
 {
     *l = (lives){ .session = session, .compiled = session->graphs[graph], .place = place };
     tni_arena_init(&l->arena, &session->arena.allocator);
-    tn_status status = tni_layout_again(session, l->compiled, place, &l->arena, &l->lane, err);
+    tn_status status = tni_intervals_again(session, l->compiled, place, &l->arena, &l->lane, err);
     if (status == TN_OK && !take_tables(l))
         status = tni_fail_memory(err, "the report of a plan", l->lane.count * sizeof(uint64_t));
     if (status != TN_OK)

@@ -63,12 +63,12 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
         .device_count = session->lane_count,
         .links = &session->links,
         .rules = compiled->rules,
-        .keeping = { .mapped = compiled->mapped,
-                     .mapped_count = compiled->graph->storage_count,
-                     .alignments = fit->alignments,
-                     .largest = fit->largest,
-                     .there = fit->kept,
-                     .there_count = fit->kept_count },
+        .memories = { .mapped = compiled->mapped,
+                      .mapped_count = compiled->graph->storage_count,
+                      .alignments = fit->alignments,
+                      .largest = fit->largest,
+                      .there = fit->resident,
+                      .there_count = fit->resident_count },
         .answers = compiled->is_asked ? &compiled->answers : NULL,
     };
 }
@@ -194,6 +194,8 @@ tn_status tni_session_request(tn_session *session, tni_compiled *compiled, tni_a
     *out = request_of(session, compiled);
     out->storage_places = take_places(session, compiled, arena);
     out->places = open_places(session);
+    out->closed_why = session->is_reserved ? "the session has reserved no memory there"
+                                           : "nothing is to be there, since memory is short";
     bool has_memory = out->storage_places != NULL;
     if (session->fit.is_short) {
         out->limits = take_limits(session, compiled, arena);
@@ -230,6 +232,6 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
         status = follow_schedule(compiled, err);
     if (status == TN_OK)
         tni_session_note_places(session, compiled, &compiled->schedule);
-    return status == TN_OK ? tni_fit_note_kept(session, compiled, &compiled->schedule, err)
+    return status == TN_OK ? tni_fit_note_resident(session, compiled, &compiled->schedule, err)
                            : status;
 }

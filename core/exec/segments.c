@@ -1,125 +1,19 @@
-// segments.c: the schedules of a session in numbers: segments, why they begin where they do, and
-// copies (tenon/schedule.h).
-#include <inttypes.h>
+// segments.c: the schedules of a session in numbers: segments, copies, and what links are reckoned
+// to cost (tenon/schedule.h, tenon/tune.h).
 #include <math.h>
 
+#include <tenon/tune.h>
+
 #include "base/error.h"
-#include "base/macros.h"
 #include "base/options.h"
 #include "exec/explain.h"
 
-// --------------------------------------------------------------------------------------- in words
-
-const char *tni_time_text(double ns, char *text, size_t room)
+double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer)
 {
-    double size = fabs(ns);
-    if (size < 1e3)
-        tni_format_text(text, room, "%.0f ns", ns);
-    else if (size < 1e6)
-        tni_format_text(text, room, "%.3f us", ns / 1e3);
-    else
-        tni_format_text(text, room, "%.3f ms", ns / 1e6);
-    return text;
+    const tni_transfer *t = &schedule->transfers[transfer];
+    return tni_links_cost_ns(schedule->links, t->from, t->to,
+                             schedule->graph->storages[t->storage].bytes);
 }
-
-const char *tn_begins_name(uint32_t why)
-{
-    static const char *const names[] = {
-        [TN_BEGINS_FIRST] = "first",     [TN_BEGINS_UNSUPPORTED] = "unsupported",
-        [TN_BEGINS_STATE] = "state",     [TN_BEGINS_COST] = "cost",
-        [TN_BEGINS_ORDER] = "order",     [TN_BEGINS_PIN] = "pin",
-        [TN_BEGINS_LAYER] = "layer",     [TN_BEGINS_MEMORY] = "memory",
-        [TN_BEGINS_OVERLAP] = "overlap",
-    };
-    return why < TN_COUNT_OF(names) && names[why] ? names[why] : "";
-}
-
-static const char *name_of_storage(const tn_graph *graph, uint32_t storage)
-{
-    return graph->values[graph->storages[storage].owner].name;
-}
-
-static void say_cost(const tn_session *session, const tni_boundary *b, const char *name, char *text,
-                     size_t room)
-{
-    char here[24], there[24], more[24];
-    const char *before = session->lanes[b->before].device->name;
-    tni_time_text(b->move.here_ns, here, sizeof here);
-    tni_time_text(b->move.there_ns, there, sizeof there);
-    tni_time_text(b->move.more_ns, more, sizeof more);
-    if (b->why == TN_BEGINS_COST)
-        tni_format_text(text, room,
-                        "'%s' takes %s here and %s on %s; with its copies the "
-                        "whole would cost %s more",
-                        name, here, there, before, more);
-    else
-        tni_format_text(text, room,
-                        "'%s' takes %s here and %s on %s; the whole would cost "
-                        "no more",
-                        name, here, there, before);
-}
-
-static void say_layer(const tni_node *node, const char *here, char *text, size_t room)
-{
-    if (node->mark.layer == TN_NO_LAYER)
-        tni_format_text(text, room, "'%s' belongs to the layers on %s", node->name, here);
-    else
-        tni_format_text(text, room, "layer %u, with '%s', was given to %s", node->mark.layer,
-                        node->name, here);
-}
-
-void tni_boundary_text(const tn_session *session, const tni_compiled *compiled,
-                       const tni_offers *offers, uint32_t segment, char *text, size_t room)
-{
-    const tn_graph *graph = compiled->schedule.graph;
-    tni_boundary b = tni_boundary_of(offers, segment);
-    const tni_node *node = &graph->nodes[b.node];
-    const char *here = session->lanes[compiled->schedule.segments[segment].place].device->name;
-    const char *before = session->lanes[b.before].device->name;
-    const char *refusal;
-    char words[TNI_REASON_BYTES], plain[TNI_REASON_BYTES];
-    switch (b.why) {
-    case TN_BEGINS_FIRST:
-        tni_format_text(words, sizeof words, "the graph begins");
-        break;
-    case TN_BEGINS_OVERLAP:
-        tni_format_text(words, sizeof words,
-                        "divided at '%s', so that another device can work meanwhile", node->name);
-        break;
-    case TN_BEGINS_UNSUPPORTED:
-        refusal = tni_refusal_of(offers, b.node, b.before);
-        tni_format_text(words, sizeof words,
-                        refusal ? "%s refused %s '%s': %s" : "%s made no claim on %s '%s' alone",
-                        before, tni_op_find(node->op)->name, node->name, refusal);
-        break;
-    case TN_BEGINS_PIN:
-        tni_format_text(words, sizeof words, "'%s', or what it touches, is pinned to %s",
-                        node->name, here);
-        break;
-    case TN_BEGINS_LAYER:
-        say_layer(node, here, words, sizeof words);
-        break;
-    case TN_BEGINS_MEMORY:
-        if (b.is_roomless)
-            tni_format_text(words, sizeof words, "there is no room for '%s' on %s", node->name,
-                            before);
-        else
-            tni_format_text(words, sizeof words,
-                            "a weight of '%s' is on %s already, and memory is short", node->name,
-                            here);
-        break;
-    case TN_BEGINS_STATE:
-        tni_format_text(words, sizeof words, "'%s' touches '%s', which lives on %s", node->name,
-                        name_of_storage(graph, b.move.tied), here);
-        break;
-    default:
-        say_cost(session, &b, node->name, words, sizeof words);
-    }
-    tni_format_text(plain, sizeof plain, "%s: %s", tn_begins_name(b.why), words);
-    tni_text_make_safe(text, room, plain, sizeof plain);   // names may come from a file
-}
-
-// -------------------------------------------------------------------------------------- in numbers
 
 static double copies_ns(const tni_schedule *schedule, uint64_t *out_bytes)
 {
@@ -130,13 +24,6 @@ static double copies_ns(const tni_schedule *schedule, uint64_t *out_bytes)
         sum += tni_copy_ns(schedule, t);
     }
     return sum;
-}
-
-double tni_copy_ns(const tni_schedule *schedule, uint32_t transfer)
-{
-    const tni_transfer *t = &schedule->transfers[transfer];
-    return tni_links_cost_ns(schedule->links, t->from, t->to,
-                             schedule->graph->storages[t->storage].bytes);
 }
 
 tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
@@ -235,16 +122,40 @@ tn_status tn_session_copies(const tn_session *session, uint32_t graph,
     const tni_schedule *schedule = &compiled->schedule;
     for (uint32_t t = 0; t < schedule->transfer_count; t++) {
         const tni_transfer *transfer = &schedule->transfers[t];
+        const tni_storage *storage = &schedule->graph->storages[transfer->storage];
         const tn_segment_copy told = {
             .size = sizeof told,
             .from = session->lanes[transfer->from].number,
             .to = session->lanes[transfer->to].number,
             .segment = transfer->segment,
-            .value = name_of_storage(schedule->graph, transfer->storage),
-            .bytes = schedule->graph->storages[transfer->storage].bytes,
+            .value = schedule->graph->values[storage->owner].name,
+            .bytes = storage->bytes,
             .cost_ns = tni_copy_ns(schedule, t),
         };
         sink->take(sink->context, &told);
     }
     return TN_OK;
+}
+
+tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
+                          tn_link_cost *out_link, tn_error *err)
+{
+    tn_status status = tni_need(err, __func__, "session", session, "out_link", out_link, NULL);
+    if (status == TN_OK)
+        status = tni_check_size(out_link, __func__, "out_link", err);
+    tn_link_cost link = { .size = sizeof link };
+    if (status == TN_OK &&
+        (from == to || from >= session->candidate_count || to >= session->candidate_count))
+        status = tni_fail(err, TN_E_ARG, "%s: from device %u to %u is asked, the session has %u",
+                          __func__, from, to, session->candidate_count);
+    uint32_t from_place = status == TN_OK ? tni_session_place_of(session, from) : TNP_NONE;
+    uint32_t to_place = status == TN_OK ? tni_session_place_of(session, to) : TNP_NONE;
+    if (from_place != TNP_NONE && to_place != TNP_NONE) {
+        size_t at = (size_t)from_place * session->lane_count + to_place;
+        link.known_by = TN_KNOWN_BY_DEFAULT + session->links.known_by[at];
+        link.latency_ns = session->links.latency_ns[at];
+        link.bytes_per_s = 1e9 / session->links.ns_per_byte[at];
+    }
+    tni_give_struct(out_link, &link, sizeof link);
+    return status;
 }

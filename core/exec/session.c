@@ -53,10 +53,10 @@ static tn_status take_default(tn_session *session, tn_error *err)
 {
     uint32_t count = tn_runtime_device_count(session->runtime), cpus_to_come = 0, passed_over = 0;
     for (uint32_t i = 0; i < count; i++)
-        cpus_to_come += tn_runtime_device(session->runtime, i)->info.kind == TNP_KIND_CPU;
+        cpus_to_come += tni_is_cpu(tn_runtime_device(session->runtime, i));
     for (uint32_t i = 0; i < count; i++) {
         tn_device *device = tn_runtime_device(session->runtime, i);
-        bool is_cpu = device->info.kind == TNP_KIND_CPU;
+        bool is_cpu = tni_is_cpu(device);
         if (!tn_device_is_default(device))
             continue;
         cpus_to_come -= is_cpu;
@@ -77,7 +77,8 @@ static tn_status take_candidates(tn_session *session, const tn_session_options *
     uint32_t most = options->device_count ? options->device_count
                                           : tn_runtime_device_count(session->runtime);
     session->are_named = options->device_count > 0;
-    session->candidates = tni_arena_take_array(&session->kept, most, sizeof *session->candidates);
+    session->candidates = tni_arena_take_array(&session->lasting, most,
+                                               sizeof *session->candidates);
     if (!session->candidates)
         return tni_fail_memory(err, "a session", most * sizeof *session->candidates);
     return session->are_named ? take_given(session, options, err) : take_default(session, err);
@@ -186,7 +187,7 @@ void tni_session_unmake(tn_session *session)
     session->devices = NULL;
     session->links = (tni_links){ 0 };
     session->layers = (tni_layers){ 0 };
-    tni_free(&allocator, session->fit.kept);
+    tni_free(&allocator, session->fit.resident);
     session->fit = (tni_fit){ 0 };
     session->last_graph = TNP_NONE;
     tni_arena_finish(&session->arena);
@@ -246,12 +247,12 @@ static tn_status check_arguments(const tn_runtime *runtime, const tn_graph *cons
 static tn_status take_placement(tn_session *session, const tn_placement *placement, tn_error *err)
 {
     uint32_t count = session->candidate_count;
-    tn_device **devices = tni_arena_take_array(&session->kept, count, sizeof *devices);
+    tn_device **devices = tni_arena_take_array(&session->lasting, count, sizeof *devices);
     if (!devices)
         return tni_fail_memory(err, "a session", count * sizeof *devices);
     for (uint32_t i = 0; i < count; i++)
         devices[i] = session->candidates[i].device;
-    return tni_placement_take(placement, devices, count, &session->kept, &session->asked, err);
+    return tni_placement_take(placement, devices, count, &session->lasting, &session->asked, err);
 }
 
 // A session that has its graphs and knows its devices: nothing of a device is touched.
@@ -265,7 +266,7 @@ static tn_status begin(tn_runtime *runtime, const tn_graph *const *graphs, uint3
     tn_session *session = *out_session = tni_alloc_zeroed(&allocator, 1, sizeof *session);
     if (!session)
         return tni_fail_memory(err, "a session", sizeof *session);
-    tni_arena_init(&session->kept, &allocator);
+    tni_arena_init(&session->lasting, &allocator);
     tni_arena_init(&session->arena, &allocator);
     atomic_init(&session->blamed, TNP_NONE);
     session->runtime = runtime;
@@ -345,7 +346,7 @@ void tn_session_destroy(tn_session *session)
     tni_free(&allocator, session->graphs);
     tni_free(&allocator, session->residents);
     tni_free(&allocator, session->events);
-    tni_arena_finish(&session->kept);
+    tni_arena_finish(&session->lasting);
     tni_relays_finish(&session->relays);
     (void)tni_runtime_sessions(session->runtime, -1);
     tni_free(&allocator, session);
@@ -363,23 +364,4 @@ tn_status tn_session_reset(tn_session *session, tn_error *err)
     tni_attempt attempt = { .call = reset };
     tn_status status = tni_need(err, __func__, "session", session, NULL);
     return status == TN_OK ? tni_failover_attempt(session, &attempt, err) : status;
-}
-
-void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
-{
-    if (!session)
-        return;
-    tn_memory_report report = { .size = sizeof report,
-                                .weight_mapped_bytes = session->weight_mapped_bytes,
-                                .weight_copied_bytes = session->weight_copied_bytes };
-    for (uint32_t g = 0; g < session->graph_count; g++)
-        report.segment_count += session->graphs[g]->schedule.segment_count;
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        report.arena_bytes += session->lanes[i].arena_bytes;
-        report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
-        report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
-    }
-    for (uint32_t i = 0; i < session->state_count; i++)
-        report.state_bytes += session->states[i].bytes;
-    tni_give_struct(out_report, &report, sizeof report);
 }

@@ -15,7 +15,7 @@
 struct tn_session {
     tn_runtime *runtime;
     // What stays when a device is left out.
-    tni_arena kept;
+    tni_arena lasting;
     uint32_t flags;   // TN_SESSION_…
     uint32_t candidate_count;
     tni_candidate *candidates;   // by number: as named, or in the order of the runtime
@@ -26,7 +26,7 @@ struct tn_session {
     tn_error failure;      // status TN_OK: none. No device is left that could go on
     uint64_t asked_runs;   // by the application
 
-    tni_arena arena;      // all tables but those of one graph and what is kept
+    tni_arena arena;      // all tables but those of one graph and what lasts
     atomic_uint blamed;   // the lane whose call is at fault for what failed since the call at hand
                           // began: the first one, of a run what the rest follows from. TNP_NONE
     uint32_t lane_count, graph_count, graph_capacity, state_count;
@@ -44,15 +44,15 @@ struct tn_session {
     uint32_t resident_count, resident_capacity;
     tni_resident *residents;
     uint64_t weight_mapped_bytes, weight_copied_bytes;
-    bool is_plan_only;      // it is to tell whether it could be made: nothing is allocated
-    bool lacks_memory;      // it could not be made: by the plan, not by a call of a device
-    bool is_reserved;       // arenas and states are there: a graph that is added has to fit
-    uint64_t fingerprint;   // of the graphs that it was created with: what states depend on
-    uint32_t next_number;   // of a graph
+    bool is_plan_only;             // it is to tell whether it could be made: nothing is allocated
+    bool lacks_memory;             // it could not be made: by the plan, not by a call of a device
+    bool is_reserved;              // arenas and states are there: a graph that is added has to fit
+    uint64_t fingerprint;          // of the graphs that it was created with: what states depend on
+    uint32_t next_number;          // of a graph
     const tni_compiled *running;   // the graph of the run at hand; NULL
     bool has_given_up;             // a device, at any time: what its work names of the host stays
-    uint32_t last_graph;    // the one whose outputs are in the arenas; TNP_NONE
-    uint64_t run;           // number of the run at hand, for spans
+    uint32_t last_graph;           // the one whose outputs are in the arenas; TNP_NONE
+    uint64_t run;                  // number of the run at hand, for spans
 };
 
 // One attempt at all phases, with the candidates that are not left out; what a failed one made is

@@ -32,7 +32,7 @@ static bool is_same(const tni_state *state, const tni_value *value)
 // The name is copied: the graph may go before the session does. NULL when there is no memory.
 static tni_state *add(tn_session *session, const tni_value *value, uint64_t bytes)
 {
-    const char *name = tni_arena_take_text(&session->kept, value->name);
+    const char *name = tni_arena_take_text(&session->lasting, value->name);
     if (!name)
         return NULL;
     tni_state *state = &session->states[session->state_count++];
@@ -52,7 +52,7 @@ tn_status tni_states_make_table(tn_session *session, tn_error *err)
     uint32_t most = 0;
     for (uint32_t g = 0; g < session->graph_count; g++)
         most += count_states(session->graphs[g]->graph);
-    session->states = tni_arena_take_array(&session->kept, most, sizeof *session->states);
+    session->states = tni_arena_take_array(&session->lasting, most, sizeof *session->states);
     return session->states
                ? TN_OK
                : tni_fail_memory(err, "a table of states", most * sizeof *session->states);
@@ -124,7 +124,7 @@ static bool allocate_fresh(tn_session *session, tni_state *state)
     uint64_t alignment = lane->memory.alignment_bytes > ALIGNMENT ? lane->memory.alignment_bytes
                                                                   : ALIGNMENT;
     size_t room;
-    if (lane->device->info.kind != TNP_KIND_CPU || (lane->memory.flags & needed) != needed ||
+    if (!tni_is_cpu(lane->device) || (lane->memory.flags & needed) != needed ||
         (lane->memory.max_buffer_bytes && state->bytes > lane->memory.max_buffer_bytes) ||
         !tni_add_size(state->bytes, alignment - 1, &room))
         return false;

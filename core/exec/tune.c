@@ -174,9 +174,7 @@ static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
     tn_tuned_device told = { .size = sizeof told,
                              .device = d,
                              .name = t->devices[d]->name,
-                             .claim_factor = t->measured[d].claim_ppm
-                                                 ? (double)t->measured[d].claim_ppm / 1e6
-                                                 : 1,
+                             .claim_factor = tni_measured_claim_factor(&t->measured[d]),
                              .submit_ns = (double)t->measured[d].submit_ns,
                              .kept_at = path };
     if (status == TN_OK && t->sink.device)
@@ -292,36 +290,4 @@ tn_status tn_tune(tn_runtime *runtime, const tn_tune_options *options, const tn_
     tni_free(allocator, t.measured);
     tni_free(allocator, t.has_failed);
     return status;
-}
-
-// --------------------------------------------------------------------------- what is reckoned with
-
-tn_status tn_session_link(const tn_session *session, uint32_t from, uint32_t to,
-                          tn_link_cost *out_link, tn_error *err)
-{
-    tn_status status = tni_need(err, __func__, "session", session, "out_link", out_link, NULL);
-    if (status == TN_OK)
-        status = tni_check_size(out_link, __func__, "out_link", err);
-    tn_link_cost link = { .size = sizeof link };
-    if (status == TN_OK &&
-        (from == to || from >= session->candidate_count || to >= session->candidate_count))
-        status = tni_fail(err, TN_E_ARG, "%s: from device %u to %u is asked, the session has %u",
-                          __func__, from, to, session->candidate_count);
-    uint32_t from_place = status == TN_OK ? tni_session_place_of(session, from) : TNP_NONE;
-    uint32_t to_place = status == TN_OK ? tni_session_place_of(session, to) : TNP_NONE;
-    if (from_place != TNP_NONE && to_place != TNP_NONE) {
-        size_t at = (size_t)from_place * session->lane_count + to_place;
-        link.known_by = TN_KNOWN_BY_DEFAULT + session->links.known_by[at];
-        link.latency_ns = session->links.latency_ns[at];
-        link.bytes_per_s = 1e9 / session->links.ns_per_byte[at];
-    }
-    tni_give_struct(out_link, &link, sizeof link);
-    return status;
-}
-
-double tn_device_claim_factor(const tn_device *device, uint32_t *out_is_measured)
-{
-    if (out_is_measured)
-        *out_is_measured = device && device->measured.claim_ppm;
-    return device ? tni_claim_factor(device) : 1;
 }

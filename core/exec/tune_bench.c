@@ -293,9 +293,8 @@ static tn_status make_graph(tni_bench *b, product *p, tn_dtype dtype, uint32_t d
 static bool has_room_for_data(const tni_bench *b, const product *p)
 {
     tnp_memory_info memory;
-    return b->device->info.kind != TNP_KIND_CPU ||
-           tni_device_memory(b->device, 0, &memory, NULL) != TN_OK || !memory.free_bytes ||
-           p->weight_bytes + p->x_bytes < memory.free_bytes;
+    return !tni_is_cpu(b->device) || tni_device_memory(b->device, 0, &memory, NULL) != TN_OK ||
+           !memory.free_bytes || p->weight_bytes + p->x_bytes < memory.free_bytes;
 }
 
 static void fill(product *p)
@@ -325,7 +324,7 @@ static tn_status make_product(tni_bench *b, product *p, tn_dtype dtype, uint32_t
     fill(p);
     status = tn_session_create(b->runtime, graphs, 1, &options, &p->session, err);
     // It was to fit: where a CPU has no room all the same, the host has none.
-    if (status == TN_E_DEVICE_MEMORY && b->device->info.kind == TNP_KIND_CPU)
+    if (status == TN_E_DEVICE_MEMORY && tni_is_cpu(b->device))
         status = tn_error_set(err, TN_E_HOST_MEMORY, err ? err->text : "");
     return status;
 }

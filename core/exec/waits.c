@@ -23,7 +23,7 @@ bool tni_waits_begin(tni_waits *waits, uint32_t storage_count, size_t most)
                                        sizeof *waits->done);
     waits->found = tni_arena_take_array(waits->scratch, most, sizeof *waits->found);
     waits->found_by = tni_arena_take_indices(waits->scratch, most);
-    waits->works->list = tni_arena_take_array(waits->kept, most, sizeof *waits->works->list);
+    waits->works->list = tni_arena_take_array(waits->arena, most, sizeof *waits->works->list);
     return waits->touches && waits->last && waits->done && waits->found && waits->found_by &&
            waits->works->list;
 }
@@ -100,7 +100,7 @@ static void come_after(const tni_waits *waits, uint32_t *done, uint32_t work)
 static bool add_wait(tni_waits *waits, uint32_t work, uint32_t waits_for)
 {
     tni_works *works = waits->works;
-    tni_plan_wait *list = make_room(waits->kept, works->waits, works->wait_count,
+    tni_plan_wait *list = make_room(waits->arena, works->waits, works->wait_count,
                                     &waits->wait_capacity, sizeof *list);
     if (!list)
         return false;

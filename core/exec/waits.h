@@ -10,7 +10,7 @@ typedef struct tni_touch tni_touch;
 // Works are added one after the other: those that the next one depends on first, then it itself.
 typedef struct tni_waits {
     tni_works *works;
-    tni_arena *kept, *scratch;    // kept: of the waits
+    tni_arena *arena, *scratch;   // arena: of the waits
     const bool *is_transferred;   // by storage
     uint32_t queue_count;
     uint32_t *touches;   // by storage: the first of its list; TNP_NONE

@@ -1,5 +1,8 @@
-// weights.h: the bytes of constants on the lanes: imported where the application has them, copied
-// there, or packed.
+// weights.h: the bytes of constants on the lanes.
+//
+//   residents.c   which are on which lane, and which graphs use them
+//   weights.c     as the application has them: imported, or copied
+//   packs.c       packed
 #ifndef TNI_EXEC_WEIGHTS_H
 #define TNI_EXEC_WEIGHTS_H
 
@@ -44,6 +47,17 @@ void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *roo
 tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
                             uint64_t *out_offset, tn_error *err);
-void tni_weights_release(tn_session *session, tni_compiled *compiled);
+void tni_weights_release(tn_session *session, tni_compiled *compiled);   // what the graph uses
+
+// Between these files. The entry of a constant; NULL: it is not there.
+tni_resident *tni_resident_find(tn_session *session, const tni_resident *wanted);
+// Enters one that was made.
+tn_status tni_resident_keep(tn_session *session, const tni_resident *made,
+                            tni_resident **out_resident, tn_error *err);
+// Room for one use more, before anything is made for it; then a graph uses it.
+tn_status tni_resident_make_room(tn_session *session, tni_compiled *compiled, tn_error *err);
+void tni_resident_use(tn_session *session, tni_compiled *compiled, tni_resident *resident);
+// Frees a buffer that no constant is in any more.
+void tni_resident_release_buffer(tn_session *session, uint32_t place, tnp_buffer *buffer);
 
 #endif

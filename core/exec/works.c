@@ -200,7 +200,7 @@ static bool take_tables(making *m, tni_arena *scratch)
         return false;
     m->works->transfers = m->groups.transfers;
     m->waits = (tni_waits){ .works = m->works,
-                            .kept = &m->compiled->arena,
+                            .arena = &m->compiled->arena,
                             .scratch = scratch,
                             .is_transferred = m->groups.is_transferred,
                             .queue_count = lanes * TNI_QUEUES };

@@ -3,21 +3,21 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/lists.h"
 #include "plan/plan_internal.h"
 
 // By step: where its waits begin in the list sorted by step. NULL: no memory.
 static uint32_t *sort_waits(uint32_t step_count, const tni_plan_wait *waits, uint32_t wait_count,
                             tni_arena *arena, uint32_t *sorted)
 {
-    uint32_t *begin = tni_arena_take_array(arena, (size_t)step_count + 2, sizeof *begin);
+    uint32_t *begin = tni_lists_begin(arena, step_count);
     if (!begin)
         return NULL;
     for (uint32_t w = 0; w < wait_count; w++)
-        begin[waits[w].waiter + 2]++;
-    for (uint32_t s = 0; s < step_count; s++)
-        begin[s + 2] += begin[s + 1];
+        tni_lists_count(begin, waits[w].waiter);
+    tni_lists_sum(begin, step_count);
     for (uint32_t w = 0; w < wait_count; w++)
-        sorted[begin[waits[w].waiter + 1]++] = waits[w].waits_for;
+        sorted[tni_lists_next(begin, waits[w].waiter)] = waits[w].waits_for;
     return begin;
 }
 
@@ -81,16 +81,15 @@ tn_status tni_plan_order_done(uint32_t step_count, uint32_t track_count, const u
 bool tni_plan_tracks_make(const tni_plan_order *order, tni_arena *arena, tni_tracks *out)
 {
     out->steps = tni_arena_take_array(arena, order->step_count, sizeof *out->steps);
-    out->begin = tni_arena_take_array(arena, (size_t)order->track_count + 2, sizeof *out->begin);
+    out->begin = tni_lists_begin(arena, order->track_count);
     out->at = tni_arena_take_array(arena, order->step_count, sizeof *out->at);
     if (!out->steps || !out->begin || !out->at)
         return false;
     for (uint32_t s = 0; s < order->step_count; s++)
-        out->begin[order->track[s] + 2]++;
-    for (uint32_t t = 0; t < order->track_count; t++)
-        out->begin[t + 2] += out->begin[t + 1];
+        tni_lists_count(out->begin, order->track[s]);
+    tni_lists_sum(out->begin, order->track_count);
     for (uint32_t s = 0; s < order->step_count; s++) {
-        out->at[s] = out->begin[order->track[s] + 1]++;
+        out->at[s] = tni_lists_next(out->begin, order->track[s]);
         out->steps[out->at[s]] = s;
     }
     return true;

@@ -224,6 +224,8 @@ static tn_status add_folder(tn_runtime *runtime, const char *path, const place *
     place inside = { .origin = where->origin };   // who names a folder does not name what is in it
     name_list paths = { 0 };
     DIR *folder = opendir(path);
+    if (!folder && errno == ENOMEM)   // the place is no worse for it
+        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to list the files in %s", path);
     if (!folder && !where->is_optional)
         return refuse_place(runtime, path, where, strerror(errno), err);
     if (!folder)

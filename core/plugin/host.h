@@ -41,6 +41,11 @@ struct tn_device {
     atomic_flag is_abandoned;           // from it nothing came
 };
 
+static inline bool tni_is_cpu(const tn_device *device)
+{
+    return device->info.kind == TNP_KIND_CPU;
+}
+
 // Opens the device, once; `device->opened` is the runtime's and closed with it. Errors: those of
 // the plugin. [any]
 TN_NODISCARD tn_status tni_device_open(tn_device *device, tn_error *err);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <tenon/tune.h>
+
 #include "base/error.h"
 #include "base/file_map.h"
 #include "plugin/cache.h"
@@ -44,7 +46,7 @@ void tni_device_key(const tn_device *device, char key[TNI_DEVICE_KEY_BYTES])
     SHA256Update(&sha, device->info.uuid, sizeof device->info.uuid);
     if (!device->info.pci[0] && memcmp(device->info.uuid, none, sizeof none) == 0)
         add(&sha, "called", device->name);
-    if (device->info.kind == TNP_KIND_CPU)
+    if (tni_is_cpu(device))
         snprintf(threads, sizeof threads, "%u", tn_runtime_threads(device->runtime));
     add(&sha, "threads", threads);
     tni_config_each(&device->runtime->config, device->plugin, &sha, add_setting);
@@ -99,4 +101,13 @@ const tni_link_figures *tni_measured_peer(const tn_device *from, const tn_device
             from->measured.peers[i].link.bytes_per_s)
             return &from->measured.peers[i].link;
     return NULL;
+}
+
+// -------------------------------------------------------------------------------------- for people
+
+double tn_device_claim_factor(const tn_device *device, uint32_t *out_is_measured)
+{
+    if (out_is_measured)
+        *out_is_measured = device && device->measured.claim_ppm;
+    return device ? tni_measured_claim_factor(&device->measured) : 1;
 }

@@ -31,6 +31,12 @@ typedef struct tni_measured {
     tni_peer_figures peers[TNI_MOST_PEERS];
 } tni_measured;
 
+// A claim of the device costs so many times what it says: 1 until it was measured.
+static inline double tni_measured_claim_factor(const tni_measured *measured)
+{
+    return measured->claim_ppm ? (double)measured->claim_ppm / 1e6 : 1;
+}
+
 enum { TNI_MEASURED_BYTES = 4096 };   // of a file
 
 // The text of a file. key: of its device. Answers how many bytes.

@@ -3,6 +3,8 @@
 // least(d, i): the least sum of squares when the first d devices get the first i layers. Which
 // layers device d gets only moves on as i does, so each row is found by halves: the middle first,
 // then both sides within what it leaves open.
+#include <math.h>
+
 #include "sched/placement.h"
 
 typedef struct dividing {
@@ -13,6 +15,10 @@ typedef struct dividing {
     uint32_t *begins;   // of the layers of the device at hand, by i
 } dividing;
 
+// Costs that differ by no more are equal: the last cut counts then, so that the first devices get
+// more.
+static const double rounding = 1e-12;
+
 static void find_row(const dividing *d, uint32_t low, uint32_t high, uint32_t first, uint32_t last)
 {
     while (low < high) {
@@ -20,7 +26,7 @@ static void find_row(const dividing *d, uint32_t low, uint32_t high, uint32_t fi
         double best_cost = 0;
         for (uint32_t j = first; j <= last && j <= i; j++) {
             double off = d->sums[i] - d->sums[j] - d->share, cost = d->before[j] + off * off;
-            if (j > first && cost > best_cost * (1 + 1e-12))
+            if (j > first && cost > best_cost * (1 + rounding))
                 continue;
             best = j;
             best_cost = cost;
@@ -48,7 +54,7 @@ bool tni_apportion(const uint64_t *bytes, uint32_t count, const double *shares, 
     for (uint32_t d = 0; d < devices; d++)
         total += shares[d];
     for (uint32_t i = 1; i <= count; i++)   // no device has nothing but no layers
-        rows[0][i] = 1e300;
+        rows[0][i] = INFINITY;
     for (uint32_t d = 0; d < devices; d++) {
         dividing row_of = { .sums = sums,
                             .share = total > 0 ? shares[d] / total * sums[count] : 0,

@@ -9,15 +9,22 @@
 #include "base/integer.h"
 #include "sched/sched_internal.h"
 
+// What no plugin means: more is a fault, which is to cost neither time nor memory.
 enum {
-    MAX_PACKS = 4096,
-    MAX_TEXT = 256,
+    MAX_PACKS = 4096,          // of one claim
+    MAX_PAIRS_A_NODE = 64,     // in place: more than any node has operands
     MAX_STRUCT_BYTES = 4096,   // of a struct that a plugin hands over
     MAX_CLAIMS_A_NODE = 64,    // of one device; as many refusals
-    MAX_WARNINGS = 4,          // of one device and graph; the rest is told by the refusals
 };
 
-static const uint64_t most_scratch_bytes = UINT64_C(1) << 48;
+// What is shown.
+enum {
+    MAX_TEXT = 256,     // bytes of a name or a reason
+    MAX_WARNINGS = 4,   // of one device and graph; the rest is told by the refusals
+};
+
+// Of scratch, and of what stays: more than any device has, and sums of it do not wrap.
+static const uint64_t most_claim_bytes = UINT64_C(1) << 48;
 
 typedef struct asking {
     const tn_graph *graph;
@@ -135,7 +142,7 @@ static bool is_operand(const asking *ask, const tnp_claim *claim, uint32_t graph
 
 static const char *check_in_place(const asking *ask, const tnp_claim *claim)
 {
-    if (claim->in_place_count > 64 * claim->node_count ||
+    if (claim->in_place_count > MAX_PAIRS_A_NODE * claim->node_count ||
         (claim->in_place_count && !claim->in_place))
         return "it has more in-place pairs than operands";
     for (uint32_t i = 0; i < claim->in_place_count; i++) {
@@ -182,7 +189,7 @@ static const char *check(asking *ask, const tnp_claim *claim)
     if (!broken && !(isfinite(claim->cost_ns) && claim->cost_ns > 0))
         broken = "its cost is not a positive number";
     if (!broken &&
-        (claim->scratch_bytes > most_scratch_bytes || claim->resident_bytes > most_scratch_bytes))
+        (claim->scratch_bytes > most_claim_bytes || claim->resident_bytes > most_claim_bytes))
         broken = "it asks for more memory than any device has";
     if (!broken && TNP_ALIEN(claim->flags, 0))
         broken = "it has flags that this host does not know";
@@ -198,7 +205,8 @@ static const char *check(asking *ask, const tnp_claim *claim)
 static bool pack_bytes(const tn_graph *graph, tni_pack *pack)
 {
     const tni_value *value = &graph->values[pack->value];
-    uint64_t groups = tni_pack_groups(value, pack->group_rows);
+    uint64_t rows = (uint64_t)value->dims[1];
+    uint64_t groups = rows / pack->group_rows + (rows % pack->group_rows != 0);   // of one matrix
     for (uint32_t i = 2; i < TN_MAX_DIMS; i++)
         if (!tni_mul_u64(groups, (uint64_t)value->dims[i], &groups))
             return false;
@@ -221,7 +229,7 @@ static bool copy_packs(const asking *ask, const tnp_claim *claim, tni_pack *pack
     return true;
 }
 
-static void keep(asking *ask, const tnp_claim *claim)
+static void take_over(asking *ask, const tnp_claim *claim)
 {
     tni_answers *answers = ask->answers;
     tni_arena *arena = &answers->arena;
@@ -257,7 +265,7 @@ static void keep(asking *ask, const tnp_claim *claim)
         .packs = packs,
         .name = own_name,
         .claimed_ns = claim->cost_ns,
-        .cost_ns = claim->cost_ns * tni_claim_factor(ask->device),
+        .cost_ns = claim->cost_ns * tni_measured_claim_factor(&ask->device->measured),
         .scratch_bytes = claim->scratch_bytes,
         .resident_bytes = claim->resident_bytes,
         .tag = claim->tag,
@@ -276,7 +284,7 @@ static void take(void *context, const tnp_claim *given)
     else if (TNP_TAKE(&claim, given))
         broken = check(ask, &claim);
     if (!broken) {
-        keep(ask, &claim);
+        take_over(ask, &claim);
         return;
     }
     char text[MAX_TEXT];
@@ -357,6 +365,23 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
             return status;
     }
     return TN_OK;
+}
+
+const tni_refusal *tni_find_refusal(const tni_answers *answers, uint32_t node, uint32_t place)
+{
+    for (uint32_t r = 0; r < answers->refusal_count; r++) {
+        const tni_refusal *refusal = &answers->refusals[r];
+        if (refusal->node == node && (place == TNP_NONE || refusal->place == place))
+            return refusal;
+    }
+    return NULL;
+}
+
+const char *tni_refusal_words(const tni_answers *answers, uint32_t node, uint32_t place,
+                              const char *otherwise)
+{
+    const tni_refusal *refusal = tni_find_refusal(answers, node, place);
+    return refusal ? refusal->reason : otherwise ? otherwise : "no claim";
 }
 
 void tni_answers_finish(tni_answers *answers)

@@ -1,45 +1,26 @@
 // assign.c: which claim gets each node: a graph and the answers to it as a problem for the solver
-// (problem.h), and words for what has no solution.
+// (problem.h).
 //
 // Values that a node makes are what is copied. Bytes that are written through (states) stay on one
 // place, together with those that a node touches beside them: such nodes are a group.
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "sched/sched_internal.h"
+#include "sched/assign.h"
 
-typedef struct assigning {
-    const tni_assign_request *assigned;
-    const tni_schedule_request *request;   // of which it is
-    const tn_graph *graph;
-    const tni_answers *answers;
-    tni_arena *arena;
-    tni_takers takers;
-    uint64_t *may_hold;      // by group of storages: places that may touch it
-    tni_kept kept;           // what stays on one place
-    uint64_t *places;        // by node
-    uint32_t *groups;        // by node
-    uint64_t *group_bytes;   // by group, at most as many as storages
-    tni_problem_claim *claims;
-    tni_problem problem;
-} assigning;
-
-static bool take_tables(assigning *a)
+static bool take_tables(tni_assigning *a)
 {
     uint32_t nodes = a->graph->node_count, storages = a->graph->storage_count;
-    a->may_hold = tni_arena_take_array(a->arena, storages, sizeof *a->may_hold);
     a->places = tni_arena_take_array(a->arena, nodes, sizeof *a->places);
     a->groups = tni_arena_take_indices(a->arena, nodes);
     a->group_bytes = tni_arena_take_array(a->arena, storages, sizeof *a->group_bytes);
     a->claims = tni_arena_take_array(a->arena, a->answers->claim_count, sizeof *a->claims);
-    return a->may_hold && a->places && a->groups && a->group_bytes && a->claims &&
-           tni_find_kept(a->graph, a->arena, &a->kept) &&
+    return a->places && a->groups && a->group_bytes && a->claims &&
+           tni_ties_find(a->graph, a->arena, &a->ties) &&
            tni_find_takers(a->graph, a->answers, a->request, a->arena, &a->takers);
 }
 
-static void list_claims(assigning *a)
+static void list_claims(tni_assigning *a)
 {
     for (uint32_t c = 0; c < a->answers->claim_count; c++) {
         const tni_claim *claim = &a->answers->claims[c];
@@ -55,11 +36,11 @@ static void list_claims(assigning *a)
 
 // Claims that cannot run, where each of their nodes has another on the same place. Where one has
 // none, no place has: it is for the layout to say what is lacking.
-static void leave_out_cramped(assigning *a)
+static void leave_out_cramped(tni_assigning *a)
 {
     for (uint32_t c = 0; c < a->answers->claim_count; c++) {
         const tni_claim *claim = &a->answers->claims[c];
-        bool has_others = tni_claim_is_cramped(&a->request->keeping, claim);
+        bool has_others = tni_claim_is_cramped(&a->request->memories, claim);
         for (uint32_t i = 0; i < claim->node_count && has_others; i++)
             has_others = !(a->takers.cramped[claim->nodes[i]] >> claim->place & 1);
         a->claims[c].is_out = has_others;
@@ -72,7 +53,7 @@ static bool is_same_unit(const tni_claim *a, const tni_claim *b)
            memcmp(a->nodes, b->nodes, a->node_count * sizeof *a->nodes) == 0;
 }
 
-static bool is_like(const assigning *a, const tni_claim *claim)
+static bool is_like(const tni_assigning *a, const tni_claim *claim)
 {
     const tni_schedule *like = a->request->like;
     return is_same_unit(claim, like->units[like->steps[claim->nodes[0]]]);
@@ -80,7 +61,7 @@ static bool is_like(const assigning *a, const tni_claim *claim)
 
 // Leaves no other choice than that of the schedule which this one is to be like. *out_places: by
 // node; NULL where not all of it is offered.
-static bool follow(assigning *a, uint64_t **out_places)
+static bool follow(tni_assigning *a, uint64_t **out_places)
 {
     const tni_schedule *like = a->request->like;
     uint32_t nodes = a->graph->node_count, met = 0;
@@ -101,31 +82,17 @@ static bool follow(assigning *a, uint64_t **out_places)
     return true;
 }
 
-static tni_ruling ruling_of(const assigning *a)
-{
-    return (tni_ruling){ .graph = a->graph,
-                         .device_count = a->request->device_count,
-                         .places = tni_places_of(a->request),
-                         .answers = a->answers,
-                         .takers = &a->takers,
-                         .kept = &a->kept,
-                         .rules = a->request->rules,
-                         .is_decomposed = a->assigned->is_decomposed,
-                         .keeping = &a->request->keeping };
-}
-
 // Storages that the caller pins, states, what is written through, and what is asked of nodes.
-static bool find_places(assigning *a, const tni_bars *bars)
+static bool find_places(tni_assigning *a, const tni_bars *bars)
 {
     const uint64_t *may_be = a->request->storage_places;
-    tni_ruling ruling = ruling_of(a);
-    tni_kept_begin(a->graph, &a->kept, may_be, may_be ? a->request->graph->storage_count : 0,
-                   a->may_hold);
-    return tni_rules_apply(&ruling, a->arena, a->may_hold, a->places, bars);
+    uint32_t count = a->request->graph->storage_count;
+    return tni_asked_make(&a->ruling, a->arena, may_be, NULL, count, &a->asked) &&
+           tni_rules_apply(&a->ruling, a->arena, &a->asked, a->places, bars);
 }
 
 // The group of each node, and what the states of each group take.
-static bool group_nodes(assigning *a)
+static bool group_nodes(tni_assigning *a)
 {
     const tn_graph *graph = a->graph;
     uint32_t *numbers = tni_arena_take_indices(a->arena,
@@ -133,25 +100,22 @@ static bool group_nodes(assigning *a)
     if (!numbers)
         return false;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t values[TNI_MAX_READS + 1],
-            count = tni_node_touches(graph, &graph->nodes[n], values);
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t storage = graph->values[values[i]].storage, least = a->kept.groups[storage];
-            if (!a->kept.is_kept[storage])
-                continue;
-            if (numbers[least] == TNP_NONE)
-                numbers[least] = a->problem.group_count++;
-            a->groups[n] = numbers[least];
-        }
+        uint32_t storage = tni_ties_touched(graph, a->ties.is_tied, n);
+        if (storage == TNP_NONE)
+            continue;
+        uint32_t *number = &numbers[a->ties.tied_to[storage]];
+        if (*number == TNP_NONE)
+            *number = a->problem.group_count++;
+        a->groups[n] = *number;
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (numbers[a->kept.groups[s]] != TNP_NONE && tni_storage_source(graph, s) == TNI_STATE)
-            a->group_bytes[numbers[a->kept.groups[s]]] += graph->storages[s].bytes;
+        if (numbers[a->ties.tied_to[s]] != TNP_NONE && tni_storage_source(graph, s) == TNI_STATE)
+            a->group_bytes[numbers[a->ties.tied_to[s]]] += graph->storages[s].bytes;
     return true;
 }
 
 // What each node reads of what others make, each once; two passes: count, then fill.
-static bool list_operands(assigning *a)
+static bool list_operands(tni_assigning *a)
 {
     const tn_graph *graph = a->graph;
     uint32_t *first = tni_arena_take_array(a->arena, (size_t)graph->node_count + 1, sizeof *first);
@@ -168,7 +132,7 @@ static bool list_operands(assigning *a)
                 uint32_t storage = graph->values[reads[i]].storage;
                 uint32_t maker = graph->values[graph->storages[storage].owner].node;
                 uint32_t now = 2 * n + (uint32_t)pass;
-                if (tni_storage_source(graph, storage) != TNI_MADE || a->kept.is_kept[storage] ||
+                if (tni_storage_source(graph, storage) != TNI_MADE || a->ties.is_tied[storage] ||
                     seen[maker] == now)
                     continue;
                 seen[maker] = now;
@@ -188,181 +152,35 @@ static bool list_operands(assigning *a)
     return true;
 }
 
-// ---------------------------------------------------------------------------------------- failures
-
-static const char *storage_name(const assigning *a, uint32_t storage)
-{
-    return a->graph->values[a->graph->storages[storage].owner].name;
-}
-
-static const char *op_name(const assigning *a, uint32_t n)
-{
-    return tni_op_find(a->graph->nodes[n].op)->name;
-}
-
-// What the node touches, stays on one place, and cannot be on this one: a storage. *out_node: the
-// first other node that touches it, or what stays with it, and has no place there; TNP_NONE = there
-// is none, it has been put elsewhere.
-static uint32_t kept_elsewhere(const assigning *a, uint32_t n, uint32_t place, uint32_t *out_node)
-{
-    const tn_graph *graph = a->graph;
-    tni_ruling ruling = ruling_of(a);
-    uint32_t values[TNI_MAX_READS + 1], found = TNP_NONE;
-    uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-    *out_node = TNP_NONE;
-    for (uint32_t i = 0; i < count && found == TNP_NONE; i++) {
-        uint32_t storage = graph->values[values[i]].storage;
-        if (a->kept.is_kept[storage] && !(a->may_hold[a->kept.groups[storage]] >> place & 1))
-            found = storage;
-    }
-    for (uint32_t m = 0; m < graph->node_count && found != TNP_NONE; m++) {
-        count = tni_node_touches(graph, &graph->nodes[m], values);
-        uint64_t may = tni_takers_of(&a->takers, m) & tni_rule_of(&ruling, m).demand;
-        for (uint32_t i = 0; i < count && !(may >> place & 1); i++) {
-            uint32_t storage = graph->values[values[i]].storage;
-            if (a->kept.is_kept[storage] && a->kept.groups[storage] == a->kept.groups[found]) {
-                *out_node = m;
-                return found;
-            }
-        }
-    }
-    return found;
-}
-
-static const char *refusal_of(const assigning *a, uint32_t n, uint32_t place)
-{
-    for (uint32_t r = 0; r < a->answers->refusal_count; r++)
-        if (a->answers->refusals[r].node == n && a->answers->refusals[r].place == place)
-            return a->answers->refusals[r].reason;
-    return "no claim";
-}
-
-// Why a node cannot be on a place that takes it: of what it touches, something cannot.
-static void tell_kept(const assigning *a, uint32_t n, uint32_t place, char *out, size_t bytes)
-{
-    uint32_t other, storage = kept_elsewhere(a, n, place, &other);
-    const char *name = storage == TNP_NONE ? a->graph->nodes[n].name : storage_name(a, storage);
-    if (other == TNP_NONE)
-        tni_format_text(out, bytes, "it would have to move '%s' there", name);
-    else if (a->takers.any[other] >> place & 1)
-        tni_format_text(out, bytes,
-                        "it would have to move '%s' there, with %s '%s', which is ordered to be "
-                        "elsewhere",
-                        name, op_name(a, other), a->graph->nodes[other].name);
-    else
-        tni_format_text(
-            out, bytes, "it would have to move '%s' there, with %s '%s', which is not taken: %s",
-            name, op_name(a, other), a->graph->nodes[other].name, refusal_of(a, other, place));
-}
-
-// "placement: pins: ", of what is demanded of a node; "" = nothing is.
-static const char *asked_by(const assigning *a, uint32_t n, char *room, size_t bytes)
-{
-    tni_ruling ruling = ruling_of(a);
-    const char *by = tni_rule_of(&ruling, n).by;
-    tni_format_text(room, bytes, by ? "placement: %s: " : "", by);
-    return room;
-}
-
-// A node that is taken where it is demanded to be, but for something too large for any buffer
-// there.
-static tn_status fail_too_large(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
-                                tn_error *err)
-{
-    char by[40];
-    return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "%s'%s' is ordered to be on %s, but '%s' has %" PRIu64
-                    " bytes, and a buffer there has at most %" PRIu64,
-                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
-                    a->request->devices[place]->name, storage_name(a, storage),
-                    a->graph->storages[storage].bytes, a->request->keeping.largest[place]);
-}
-
-// The same of the scratch and the packs that it needs there.
-static tn_status fail_cramped(const assigning *a, uint32_t n, uint32_t place, tn_error *err)
-{
-    char by[40];
-    return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "%s'%s' is ordered to be on %s, but the scratch or a packed weight that it "
-                    "needs there is larger than a buffer there, which has at most %" PRIu64
-                    " bytes",
-                    asked_by(a, n, by, sizeof by), a->graph->nodes[n].name,
-                    a->request->devices[place]->name, a->request->keeping.largest[place]);
-}
-
-// A node that is taken where it is demanded to be, with something that another node touches which
-// is not taken there.
-static tn_status fail_order(const assigning *a, uint32_t n, uint32_t place, uint32_t storage,
-                            uint32_t other, tn_error *err)
-{
-    char by[40];
-    return tni_fail(err, TN_E_UNSUPPORTED,
-                    "%s'%s' is ordered to be on %s, which does not take %s '%s' with it: %s",
-                    asked_by(a, n, by, sizeof by), storage_name(a, storage),
-                    a->request->devices[place]->name, op_name(a, other),
-                    a->graph->nodes[other].name, refusal_of(a, other, place));
-}
-
-static tn_status fail_unsupported(const assigning *a, uint32_t n, tn_error *err)
-{
-    char reasons[400] = "", moved[200];
-    const tni_node *node = &a->graph->nodes[n];
-    for (uint32_t place = 0; place < a->request->device_count; place++) {
-        tni_ruling ruling = ruling_of(a);
-        tni_rule rule = tni_rule_of(&ruling, n);
-        bool is_taken = a->takers.any[n] >> place & 1;
-        uint32_t large = tni_rules_too_large(&ruling, n, place);
-        bool is_ordered = is_taken && rule.demand == UINT64_C(1) << place;
-        if (is_ordered && large != TNP_NONE)
-            return fail_too_large(a, n, place, large, err);
-        if (is_ordered && (a->takers.cramped[n] >> place & 1))
-            return fail_cramped(a, n, place, err);
-        uint32_t other, storage = kept_elsewhere(a, n, place, &other);
-        if (is_ordered && other != TNP_NONE && !(a->takers.any[other] >> place & 1))
-            return fail_order(a, n, place, storage, other, err);
-        tell_kept(a, n, place, moved, sizeof moved);
-        const char *reason = is_taken && !(rule.demand >> place & 1)
-                                 ? "it is ordered to be elsewhere"
-                             : is_taken ? moved
-                                        : refusal_of(a, n, place);
-        size_t used = strlen(reasons);
-        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", place ? "; " : "",
-                 a->request->devices[place]->name, reason);
-    }
-    return tni_fail(err, TN_E_UNSUPPORTED, "%sno device takes %s '%s' (%s)",
-                    asked_by(a, n, moved, sizeof moved), op_name(a, n), node->name, reasons);
-}
-
-static tn_status fail_memory(const assigning *a, tn_error *err)
+static tn_status fail_memory(const tni_assigning *a, tn_error *err)
 {
     return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to assign %u nodes",
                     a->graph->node_count);
-}
-
-static tn_status fail_full(const assigning *a, const tni_solution *solution, tn_error *err)
-{
-    uint32_t place = solution->full_place;
-    return tni_fail(err, TN_E_DEVICE_MEMORY,
-                    "weights and states do not fit: at least %" PRIu64
-                    " bytes would be on %s, %" PRIu64 " are free, %" PRIu64 " are lacking",
-                    solution->used[place], a->request->devices[place]->name,
-                    a->request->limits[place], solution->lacking_bytes);
 }
 
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
                      const tni_bars *bars, tni_solution *out, tn_error *err)
 {
     const tni_schedule_request *request = assigned->of;
-    assigning a = { .assigned = assigned,
-                    .request = request,
-                    .graph = assigned->graph,
-                    .answers = assigned->answers,
-                    .arena = arena };
+    tni_assigning a = { .assigned = assigned,
+                        .request = request,
+                        .graph = assigned->graph,
+                        .answers = assigned->answers,
+                        .arena = arena };
+    a.ruling = (tni_ruling){ .graph = a.graph,
+                             .device_count = request->device_count,
+                             .places = tni_places_of(request),
+                             .answers = a.answers,
+                             .takers = &a.takers,
+                             .ties = &a.ties,
+                             .rules = request->rules,
+                             .is_decomposed = assigned->is_decomposed,
+                             .memories = &request->memories };
     uint64_t *followed = NULL;
     if (!take_tables(&a))
         return fail_memory(&a, err);
     list_claims(&a);
-    tni_items_request items = { a.graph, a.answers, &request->keeping };
+    tni_items_request items = { a.graph, a.answers, &request->memories };
     if (!find_places(&a, bars) || !group_nodes(&a) || !list_operands(&a) ||
         (request->limits && !tni_list_items(&items, arena, a.claims, &a.problem)))
         return fail_memory(&a, err);
@@ -391,6 +209,6 @@ tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint3
     if (!tni_solve(&a.problem, arena, chosen, out))
         return fail_memory(&a, err);
     if (!out->is_covered)
-        return fail_unsupported(&a, out->stuck_node, err);
-    return out->is_found ? TN_OK : fail_full(&a, out, err);
+        return tni_assign_fail_unsupported(&a, out->stuck_node, err);
+    return out->is_found ? TN_OK : tni_assign_fail_full(&a, out, err);
 }

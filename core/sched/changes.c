@@ -5,6 +5,22 @@
 
 #include "sched/solve_internal.h"
 
+// All nodes are bare.
+static void clear(tni_changes *c)
+{
+    const tni_problem *problem = c->problem;
+    size_t places = problem->place_count;
+    memset(c->chosen, 0xff, problem->node_count * sizeof *c->chosen);
+    memset(c->readers_on, 0, problem->node_count * places * sizeof *c->readers_on);
+    memset(c->items, 0, problem->item_count * sizeof *c->items);
+    memset(c->group_nodes, 0, problem->group_count * places * sizeof *c->group_nodes);
+    memset(c->nodes_on, 0, sizeof c->nodes_on);
+    memset(c->used, 0, sizeof c->used);
+    c->bare_count = problem->node_count;
+    c->torn_count = 0;
+    c->ns = 0;
+}
+
 bool tni_changes_make(const tni_problem_index *index, tni_arena *arena, tni_changes *out)
 {
     const tni_problem *problem = index->problem;
@@ -21,23 +37,8 @@ bool tni_changes_make(const tni_problem_index *index, tni_arena *arena, tni_chan
     };
     if (!out->chosen || !out->readers_on || !out->items || !out->group_nodes)
         return false;
-    tni_changes_clear(out);
+    clear(out);
     return true;
-}
-
-void tni_changes_clear(tni_changes *c)
-{
-    const tni_problem *problem = c->problem;
-    size_t places = problem->place_count;
-    memset(c->chosen, 0xff, problem->node_count * sizeof *c->chosen);
-    memset(c->readers_on, 0, problem->node_count * places * sizeof *c->readers_on);
-    memset(c->items, 0, problem->item_count * sizeof *c->items);
-    memset(c->group_nodes, 0, problem->group_count * places * sizeof *c->group_nodes);
-    memset(c->nodes_on, 0, sizeof c->nodes_on);
-    memset(c->used, 0, sizeof c->used);
-    c->bare_count = problem->node_count;
-    c->torn_count = 0;
-    c->ns = 0;
 }
 
 // What it costs that the value of `maker` is read on a place; 0 while the maker is bare.
@@ -131,13 +132,13 @@ void tni_changes_remove(tni_changes *c, uint32_t claim)
     }
 }
 
-// What is as it was stays: assignments that are set one after the other are much alike. Now and
-// then all is added up again, for what sums lose.
+// What is as it was stays: assignments that are set one after the other are much alike. After so
+// many all is added up again: what sums lose meanwhile is far below TNI_ROUNDING.
 void tni_changes_set(tni_changes *c, const uint32_t *chosen)
 {
     enum { MOST_SETS = 256 };
     if (c->set_count++ % MOST_SETS == 0)
-        tni_changes_clear(c);
+        clear(c);
     for (uint32_t n = 0; n < c->problem->node_count; n++)
         if (c->chosen[n] != TNP_NONE && c->chosen[n] != chosen[n])
             tni_changes_remove(c, c->chosen[n]);

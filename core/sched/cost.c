@@ -1,4 +1,4 @@
-// cost.c: links between devices, what their submits cost, and what their claims are worth.
+// cost.c: links between devices, and what their submits cost.
 //
 // Where the numbers of a link come from, the first that is known:
 //   1. between two devices of one instance that copy directly: what was measured, or link(from, to)
@@ -71,9 +71,4 @@ bool tni_links_find(tn_device *const *devices, uint32_t device_count, tni_arena 
                 find_link(devices[from], devices[to], out, i);
         }
     return true;
-}
-
-double tni_claim_factor(const tn_device *device)
-{
-    return device->measured.claim_ppm ? (double)device->measured.claim_ppm / 1e6 : 1;
 }

@@ -23,17 +23,21 @@
 #include "sched/solve_internal.h"
 
 enum {
-    MOST_SWEEPS = 3,
-    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up
+    MOST_SWEEPS = 3,         // over the places: a second one finds what the first made possible,
+                             // after a third there is nothing left
+    MOST_SCANS = 400,        // of all arcs, by one flow; beyond it is given up: ordinary ones end
+                             // long before
     WORK_A_NODE = 1 << 15,   // arcs made and looked at, by all moves of more than two places,
     FAR_WORK = 1 << 27,      // and at least so many, where the best is `far` above the bound
     LEAST_WORK = 1 << 25,    // wherever it is
-    MOST_SHARE = 4,          // one flow gets no more than this part of what is left
+    MOST_SHARE = 4,          // one flow gets no more than this part of what is left: the other
+                             // places are to have their turns
     SOURCE = 0,
     SINK = 1,
     FIRST = 2,   // node n is vertex FIRST + n, group g comes after the nodes; then helpers
 };
 
+// As part of the best cost: a gap that is worth all of the work. Within it the work falls with it.
 static const double far = 0.04;
 
 typedef struct arc {
@@ -288,19 +292,6 @@ static bool cut(cutting *c, uint32_t *chosen)
 
 // ----------------------------------------------------------------------------------------- choices
 
-static uint32_t cheapest_on(const cutting *c, uint32_t node, uint32_t place)
-{
-    const tni_problem_index *index = c->s->index;
-    uint32_t best = TNP_NONE;
-    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
-        const tni_problem_claim *claim = &c->problem->claims[index->claims[i]];
-        if (claim->place == place &&
-            (best == TNP_NONE || claim->cost_ns < c->problem->claims[best].cost_ns))
-            best = index->claims[i];
-    }
-    return best;
-}
-
 static uint64_t places_in_use(const tni_solving *s)
 {
     uint64_t places = 0;
@@ -317,8 +308,8 @@ static bool solve_two(cutting *c, uint64_t places, uint32_t *chosen)
     c->is_whole = true;
     c->work_left = UINT64_MAX;
     for (uint32_t n = 0; n < c->problem->node_count; n++) {
-        c->stay[n] = cheapest_on(c, n, first);
-        c->go[n] = cheapest_on(c, n, c->target);
+        c->stay[n] = tni_problem_cheapest_alone(c->s->index, n, first);
+        c->go[n] = tni_problem_cheapest_alone(c->s->index, n, c->target);
     }
     if (!build(c))
         return false;
@@ -348,7 +339,7 @@ static bool solve_by_expansion(cutting *c, uint64_t places, uint32_t *chosen)
             c->target = (uint32_t)__builtin_ctzll(left);
             for (uint32_t n = 0; n < c->problem->node_count; n++) {
                 c->stay[n] = c->s->best[n];
-                c->go[n] = cheapest_on(c, n, c->target);
+                c->go[n] = tni_problem_cheapest_alone(c->s->index, n, c->target);
             }
             if (!build(c))
                 return false;

@@ -32,7 +32,7 @@ uint64_t tni_preferred_places(const tni_schedule_request *request)
 {
     uint64_t preferred = 0;
     for (uint32_t i = 0; i < request->device_count; i++)
-        if (request->devices[i]->info.kind != TNP_KIND_CPU)
+        if (!tni_is_cpu(request->devices[i]))
             preferred |= UINT64_C(1) << i;
     return preferred & tni_places_of(request);
 }
@@ -65,21 +65,16 @@ static bool find_where_nodes_may_run(judging *j)
 {
     const tn_graph *graph = j->request->graph;
     uint64_t *holds = tni_arena_take_array(j->arena, graph->storage_count, sizeof *holds);
-    tni_kept kept;
-    if (!holds || !tni_find_kept(graph, j->arena, &kept))
+    tni_ties ties;
+    if (!holds || !tni_ties_find(graph, j->arena, &ties))
         return false;
     const uint64_t *may_be = j->request->storage_places;
-    tni_kept_begin(graph, &kept, may_be, may_be ? graph->storage_count : 0, holds);
+    tni_ties_begin(graph, &ties, may_be, may_be ? graph->storage_count : 0, holds);
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (!is_open_question(j, n))
-            tni_kept_narrow(graph, &kept, n, j->takers.any[n] & demand_of(j, n), holds);
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t values[TNI_MAX_READS + 1];
-        uint32_t count = tni_node_touches(graph, &graph->nodes[n], values);
-        j->may[n] = demand_of(j, n);
-        for (uint32_t i = 0; i < count; i++)
-            j->may[n] &= holds[kept.groups[graph->values[values[i]].storage]];
-    }
+            tni_ties_narrow(graph, &ties, n, j->takers.any[n] & demand_of(j, n), holds);
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        j->may[n] = demand_of(j, n) & tni_ties_places(graph, &ties, n, holds);
     return true;
 }
 

@@ -20,12 +20,12 @@
 
 typedef struct dividing {
     tni_schedule *schedule;
-    uint64_t *leaves;        // by storage: places that a transfer takes it from, a bit each
-    uint32_t *made_in;       // by storage: one past the segment that wrote it last; 0 = none
-    uint32_t *arriving;      // by storage: one past the transfer to the segment at hand; 0 = none
-    uint32_t *levels;        // by node of the segment at hand
-    bool *leads;             // likewise: what it makes, or what is made of it, leaves
-    uint32_t *unit_levels;   // by unit
+    uint64_t *leaves;           // by storage: places that a transfer takes it from, a bit each
+    uint32_t *made_in;          // by storage: one past the segment that wrote it last; 0 = none
+    bool *arrives;              // by storage: it is copied to the segment at hand
+    uint32_t *levels;           // by node of the segment at hand
+    bool *leads;                // likewise: what it makes, or what is made of it, leaves
+    uint32_t *unit_levels;      // by unit
     const tni_claim **sorted;   // units of a segment, by level
     tni_segment *segments;      // divided
     uint32_t count;
@@ -68,7 +68,7 @@ static uint32_t level_of(const dividing *d, const tni_claim *unit, uint32_t firs
         uint32_t count = tni_node_reads(graph, &graph->nodes[node], reads);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t storage = graph->values[reads[k]].storage;
-            if (d->arriving[storage])
+            if (d->arrives[storage])
                 level = tni_larger_u32(level, d->made_in[storage]);
         }
         for (uint32_t e = graph->order.first[node]; e < graph->order.first[node + 1]; e++)
@@ -152,21 +152,11 @@ static void begin_segment(dividing *d, uint32_t place, uint32_t unit)
     d->segments[d->count++] = (tni_segment){ .place = place, .first_unit = unit };
 }
 
-// A transfer belongs to the first segment that reads what it brings.
 static void take_unit(dividing *d, const tni_claim *unit)
 {
     const tn_graph *graph = d->schedule->graph;
-    for (uint32_t i = 0; i < unit->node_count; i++) {
-        const tni_node *node = &graph->nodes[unit->nodes[i]];
-        uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t *transfer = &d->arriving[graph->values[reads[k]].storage];
-            if (*transfer)
-                d->schedule->transfers[*transfer - 1].segment = d->count - 1;
-            *transfer = 0;
-        }
-        d->made_in[graph->values[node->output].storage] = d->count;
-    }
+    for (uint32_t i = 0; i < unit->node_count; i++)
+        d->made_in[graph->values[graph->nodes[unit->nodes[i]].output].storage] = d->count;
     d->segments[d->count - 1].unit_count++;
 }
 
@@ -200,26 +190,27 @@ tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_aren
 {
     const tn_graph *graph = schedule->graph;
     dividing d = { .schedule = schedule };
-    uint32_t t = 0;
-    if (schedule->transfer_count == 0)
-        return TN_OK;
     d.leaves = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.leaves);
     d.made_in = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.made_in);
-    d.arriving = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.arriving);
+    d.arrives = tni_arena_take_array(scratch, graph->storage_count, sizeof *d.arrives);
     d.levels = tni_arena_take_array(scratch, graph->node_count, sizeof *d.levels);
     d.leads = tni_arena_take_array(scratch, graph->node_count, sizeof *d.leads);
     d.unit_levels = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.unit_levels);
     d.sorted = tni_arena_take_array(scratch, schedule->unit_count, sizeof *d.sorted);
     d.segments = tni_arena_take_array(arena, schedule->unit_count, sizeof *d.segments);
-    if (!d.leaves || !d.made_in || !d.arriving || !d.levels || !d.leads || !d.unit_levels ||
+    if (!d.leaves || !d.made_in || !d.arrives || !d.levels || !d.leads || !d.unit_levels ||
         !d.sorted || !d.segments)
         return tni_fail_memory(err, "segments", schedule->unit_count * sizeof *d.segments);
-    for (uint32_t i = 0; i < schedule->transfer_count; i++)
-        d.leaves[schedule->transfers[i].storage] |= UINT64_C(1) << schedule->transfers[i].from;
+    const tni_transfer *t = schedule->transfers, *end = t + schedule->transfer_count;
+    for (const tni_transfer *one = t; one < end; one++)
+        d.leaves[one->storage] |= UINT64_C(1) << one->from;
     for (uint32_t s = 0; s < schedule->segment_count; s++) {
-        for (; t < schedule->transfer_count && schedule->transfers[t].segment == s; t++)
-            d.arriving[schedule->transfers[t].storage] = t + 1;
+        const tni_transfer *first = t;
+        for (; t < end && t->segment == s; t++)
+            d.arrives[t->storage] = true;
         divide(&d, &schedule->segments[s]);
+        for (; first < t; first++)
+            d.arrives[first->storage] = false;
     }
     schedule->segments = d.segments;
     schedule->segment_count = d.count;

@@ -238,14 +238,14 @@ void tni_factors_read_pair(const tni_factors *f, uint32_t factor, double *out)
 // one variable are costs of its labels.
 static bool add_told(tni_factors *f, const tni_axis *axes, uint32_t count, size_t table)
 {
-    tni_axis kept[1 + TNI_FEW_READERS];
-    uint32_t kept_count = 0;
+    tni_axis left[1 + TNI_FEW_READERS];
+    uint32_t left_count = 0;
     for (uint32_t i = 0; i < count; i++)
         if (tni_label_count(&f->network, axes[i].variable) > 1)
-            kept[kept_count++] = axes[i];
-    if (kept_count > 1)
-        return tni_factors_add(f, kept, kept_count, table);
-    const tni_axis *one = kept_count ? kept : axes;
+            left[left_count++] = axes[i];
+    if (left_count > 1)
+        return tni_factors_add(f, left, left_count, table);
+    const tni_axis *one = left_count ? left : axes;
     double *label_ns = &f->network.label_ns[f->network.first_label[one->variable]];
     for (uint32_t a = 0; a < tni_label_count(&f->network, one->variable); a++)
         label_ns[a] += f->pool[table + tni_class_of(f, one, a)];
@@ -330,18 +330,20 @@ static bool add_pairs_of(tni_factors *f, uint32_t v)
            add_pair(f, v, problem->node_count + problem->groups[v]);
 }
 
-// Room for about as many as there will be, so that few have to move.
+// Room for about as many as there will be, so that few have to move: pairs of a few labels, and
+// what elimination makes of them.
 static bool reserve(tni_factors *f)
 {
+    enum { AXES_A_FACTOR = 3, NUMBERS_A_FACTOR = 32 };
     const tni_problem *problem = f->network.index->problem;
     uint32_t nodes = problem->node_count, pairs = problem->first_operand[nodes];
     return tni_grow(f->allocator, &f->factors, &f->factor_capacity, nodes + pairs,
                     sizeof *f->factors) &&
-           tni_grow(f->allocator, &f->axes, &f->axis_capacity, 3 * (nodes + pairs),
+           tni_grow(f->allocator, &f->axes, &f->axis_capacity, AXES_A_FACTOR * (nodes + pairs),
                     sizeof *f->axes) &&
-           tni_grow(f->allocator, &f->links, &f->link_capacity, 3 * (nodes + pairs),
+           tni_grow(f->allocator, &f->links, &f->link_capacity, AXES_A_FACTOR * (nodes + pairs),
                     sizeof *f->links) &&
-           tni_grow(f->allocator, &f->pool, &f->pool_capacity, 32 * (nodes + pairs),
+           tni_grow(f->allocator, &f->pool, &f->pool_capacity, NUMBERS_A_FACTOR * (nodes + pairs),
                     sizeof *f->pool);
 }
 

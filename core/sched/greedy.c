@@ -1,4 +1,4 @@
-// greedy.c: in order, each node to the claim that is cheapest given where its operands are. What
+// greedy.c: node by node, each to the claim that is cheapest given where its operands are. What
 // every other method is measured against, and what is taken when nothing better is found.
 #include <math.h>
 

@@ -1,4 +1,4 @@
-// items.c: what claims keep on their places, for the solver: each once on a place, however many
+// items.c: what claims have on their places, for the solver: each once on a place, however many
 // claims have it.
 #include <stdlib.h>
 
@@ -16,44 +16,46 @@ static int compare_uses(const void *left, const void *right)
                                 : (a->item > b->item) - (a->item < b->item);
 }
 
-static uint32_t find(const tni_kept_bytes *sorted, uint32_t count, const tni_kept_bytes *what)
+static uint32_t find(const tni_resident_bytes *sorted, uint32_t count,
+                     const tni_resident_bytes *what)
 {
-    const tni_kept_bytes *at = count ? bsearch(what, sorted, count, sizeof *sorted,
-                                               tni_kept_bytes_compare)
-                                     : NULL;
+    const tni_resident_bytes *at = count ? bsearch(what, sorted, count, sizeof *sorted,
+                                                   tni_resident_bytes_compare)
+                                         : NULL;
     return at ? (uint32_t)(at - sorted) : TNP_NONE;
 }
 
-// Every constant that a claim keeps, as often as claims do; then each once.
-static bool list_kept(const tni_items_request *r, tni_arena *arena, tni_kept_bytes **out_all,
-                      tni_kept_bytes **out_items, uint32_t *out_count, uint32_t *out_item_count)
+// Every constant that a claim has resident, as often as claims do; then each once.
+static bool list_residents(const tni_items_request *r, tni_arena *arena,
+                           tni_resident_bytes **out_all, tni_resident_bytes **out_items,
+                           uint32_t *out_count, uint32_t *out_item_count)
 {
     uint64_t count = 0;
     for (uint32_t c = 0; c < r->answers->claim_count; c++)
-        count += tni_claim_keeps(r->graph, &r->answers->claims[c], r->keeping, NULL);
+        count += tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories, NULL);
     if (count > UINT32_MAX)
         return false;
-    tni_kept_bytes *all = tni_arena_take_array(arena, count, sizeof *all);
+    tni_resident_bytes *all = tni_arena_take_array(arena, count, sizeof *all);
     if (!all)
         return false;
     *out_count = 0;
     for (uint32_t c = 0; c < r->answers->claim_count; c++)
-        *out_count += tni_claim_keeps(r->graph, &r->answers->claims[c], r->keeping,
-                                      &all[*out_count]);
+        *out_count += tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories,
+                                            &all[*out_count]);
     *out_all = all;
     *out_items = tni_arena_copy(arena, all, *out_count, sizeof *all);
     if (!*out_items && *out_count)
         return false;
-    *out_item_count = tni_kept_bytes_sort(*out_items, *out_count);
+    *out_item_count = tni_resident_bytes_sort(*out_items, *out_count);
     return true;
 }
 
 bool tni_list_items(const tni_items_request *r, tni_arena *arena, tni_problem_claim *claims,
                     tni_problem *problem)
 {
-    tni_kept_bytes *all = NULL, *items = NULL;
+    tni_resident_bytes *all = NULL, *items = NULL;
     uint32_t count = 0, item_count = 0, use_count = 0, at = 0;
-    if (!list_kept(r, arena, &all, &items, &count, &item_count))
+    if (!list_residents(r, arena, &all, &items, &count, &item_count))
         return false;
     use *uses = tni_arena_take_array(arena, count, sizeof *uses);
     uint64_t *bytes = tni_arena_take_array(arena, item_count, sizeof *bytes);
@@ -61,12 +63,12 @@ bool tni_list_items(const tni_items_request *r, tni_arena *arena, tni_problem_cl
     if (!uses || !bytes || !list)
         return false;
     for (uint32_t i = 0; i < item_count; i++)   // what is there already takes nothing more
-        bytes[i] = find(r->keeping->there, r->keeping->there_count, &items[i]) == TNP_NONE
+        bytes[i] = find(r->memories->there, r->memories->there_count, &items[i]) == TNP_NONE
                        ? items[i].bytes
                        : 0;
     for (uint32_t c = 0; c < r->answers->claim_count; c++) {
-        uint32_t kept = tni_claim_keeps(r->graph, &r->answers->claims[c], r->keeping, NULL);
-        for (uint32_t i = 0; i < kept; i++, use_count++)
+        uint32_t own = tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories, NULL);
+        for (uint32_t i = 0; i < own; i++, use_count++)
             uses[use_count] = (use){ c, find(items, item_count, &all[use_count]) };
     }
     if (use_count)

@@ -68,13 +68,14 @@ void tni_limited_add_parent(tni_limited *l, const uint32_t *chosen)
 // Parents with everything that can be on one place there: layers are divided between these.
 static bool add_parents_by_place(tni_limited *l)
 {
+    enum { DEAR = 100 };   // times a mean claim: other places only get what has to be there
     const tni_problem *problem = l->problem;
     uint32_t *chosen = tni_arena_take_array(l->arena, problem->node_count, sizeof *chosen);
     double dear = 0;
     if (!chosen)
         return false;
     for (uint32_t c = 0; c < problem->claim_count; c++)
-        dear += 100 * problem->claims[c].cost_ns / (double)problem->claim_count;
+        dear += DEAR * problem->claims[c].cost_ns / (double)problem->claim_count;
     l->first_on_place = l->parent_count;
     for (uint32_t p = 0; p < problem->place_count && l->parent_count < TNI_MOST_PARENTS / 2; p++) {
         tni_ordered how = { .claim_ns = l->claim_ns,
@@ -96,11 +97,12 @@ static bool add_parents_by_place(tni_limited *l)
 }
 
 // At and around the best prices, each short place in turn a little cheaper than the others: what is
-// to be divided between places that are alike.
+// to be divided between places that are alike. Just above and below the best prices what is on a
+// place changes most; far above, there is room. Any half of these finds about the same.
 static bool add_parents_around_best(tni_limited *l)
 {
-    static const double multiples[] = { 1.02, 0.98, 2, 4 };
-    enum { MOST_PLACES = 4 };
+    static const double multiples[] = { 1.02, 0.98, 2, 4 }, dearer = 1.05;
+    enum { MOST_PLACES = 4 };   // that get their turn, an elimination each
     const tni_problem *problem = l->problem;
     uint32_t *chosen = tni_arena_take_array(l->arena, problem->node_count, sizeof *chosen);
     if (!chosen)
@@ -112,9 +114,9 @@ static bool add_parents_around_best(tni_limited *l)
             if (!(l->short_places >> p & 1))
                 continue;
             for (uint32_t q = 0; q < problem->place_count; q++) {
-                double least = l->s->best_ns / (tni_limited_room(l, q) + 1) / 10;
+                double least = l->s->best_ns / (tni_limited_room(l, q) + 1) / TNI_FIRST_PRICE_PART;
                 double price = multiples[k] * fmax(l->best_price[q], least);
-                l->price[q] = !(l->short_places >> q & 1) ? 0 : q == p ? price : price * 1.05;
+                l->price[q] = !(l->short_places >> q & 1) ? 0 : q == p ? price : price * dearer;
             }
             if (!tni_limited_solve_at_prices(l, chosen, &is_found, &bound_ns))
                 return false;
@@ -127,9 +129,11 @@ static bool add_parents_around_best(tni_limited *l)
     return true;
 }
 
+// Too close to the bound for runs to be worth their time.
 static bool is_close(const tni_solving *s)
 {
-    return s->best_above == 0 && s->best_ns <= s->bound_ns * 1.01;
+    const double close = 1.01;
+    return s->best_above == 0 && s->best_ns <= s->bound_ns * close;
 }
 
 bool tni_solve_within_limits(tni_solving *s)

@@ -1,6 +1,6 @@
 // limits.h: an assignment within limits of memory, for the files that find it.
 //
-//   limits.c     the order of it, and the assignments that the others start from
+//   limits.c     what comes after what, and the assignments that the others start from
 //   payers.c     who pays for what several nodes keep together
 //   prices.c     prices on bytes: a bound, and assignments near it
 //   crossing.c   one assignment up to a node, another from there on
@@ -11,8 +11,14 @@
 #include "sched/solve_internal.h"
 
 enum {
-    TNI_MOST_PARENTS = 24,   // assignments to be crossed
+    // Assignments to be crossed: each with each, so that time grows with the square. Half of them
+    // are those with everything on one place and the like, half the latest that prices made.
+    TNI_MOST_PARENTS = 24,
+    // Of one elimination at prices: a bound is needed, and soon; an order only now and then.
     TNI_PRICE_BRANCHES = 4,
+    // What a first price adds to the cost if all that is free had it: one part of so many. Much
+    // less moves nothing, much more moves all.
+    TNI_FIRST_PRICE_PART = 10,
 };
 
 // What is kept once, however many claims have it, is paid for in parts. A payer is a node, and

@@ -184,6 +184,8 @@ static const double *table_of(const tni_factors *f, const tni_piece *p, uint32_t
 
 // ----------------------------------------------------------------------------------------- summing
 
+// Of so few labels loops are unrolled (sum_up), and it takes longer to find those that cannot be
+// than to add them.
 enum { FEW_LABELS = 3 };
 
 // What is to be done at a level: one axis more of a term.

@@ -4,9 +4,12 @@
 
 #include "sched/factors.h"
 
-enum { TNI_MOST_JOINED = 24, TNI_OWN_AXIS = 255 };   // the first: factors, and axes around
+enum {
+    TNI_MOST_JOINED = 24,   // factors, and axes around: a table of 2^14 entries has 14 axes at most
+    TNI_OWN_AXIS = 255,
+};
 
-// A group of factors that have a variable, minimised by itself.
+// Some of the factors that have a variable, minimised by themselves.
 typedef struct tni_piece {
     tni_axis own;        // of the variable: its labels that these factors tell apart
     bool has_label_ns;   // what the labels cost by themselves is counted in this piece

@@ -7,32 +7,22 @@ typedef struct narrowing {
     const tni_schedule_request *request;
     tni_arena *scratch;
     uint64_t preferred;
-    tni_kept kept;
+    tni_ties ties;
     tni_takers takers;
     uint64_t *instead;   // by node: where all of what it may be decomposed into can touch them
 } narrowing;
-
-static bool touches_kept(const narrowing *w, uint32_t node)
-{
-    const tn_graph *graph = w->request->graph;
-    uint32_t values[TNI_MAX_READS + 1];
-    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
-    bool does = false;
-    for (uint32_t i = 0; i < count; i++)
-        does |= w->kept.is_kept[graph->values[values[i]].storage];
-    return does;
-}
 
 // Not taken where it is preferred to be, it may still be decomposed.
 static bool is_open_question(const narrowing *w, uint32_t node)
 {
     const tn_graph *graph = w->request->graph;
     return !(tni_takers_of(&w->takers, node) & tni_preferred_for(w->request, w->preferred, node)) &&
-           tni_composites_of(graph, &graph->nodes[node]) && touches_kept(w, node);
+           tni_composites_of(graph, &graph->nodes[node]) &&
+           tni_ties_touched(graph, w->ties.is_tied, node) != TNP_NONE;
 }
 
 // The places that take, of what stands for each node, all that touches the given graph's storages
-// which are kept.
+// which are tied.
 static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *err)
 {
     const tn_graph *given = made->given, *graph = made->own_graph;
@@ -46,7 +36,7 @@ static tn_status find_instead(narrowing *w, const tni_schedule *made, tn_error *
         uint32_t count = tni_node_touches(graph, &graph->nodes[m], values);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = graph->values[values[i]].storage;
-            if (storage < given->storage_count && w->kept.is_kept[storage])
+            if (storage < given->storage_count && w->ties.is_tied[storage])
                 w->instead[graph->nodes[m].origin] &= tni_takers_of(&takers, m);
         }
     }
@@ -81,41 +71,35 @@ tn_status tni_schedule_narrow(const tni_schedule_request *request, tni_arena *sc
                     .preferred = tni_preferred_places(request),
                     .instead = tni_arena_take_array(scratch, graph->node_count,
                                                     sizeof *w.instead) };
-    uint64_t *holds = tni_arena_take_array(scratch, graph->storage_count, sizeof *holds);
-    uint64_t *wished = tni_arena_take_array(scratch, graph->storage_count, sizeof *wished);
-    uint64_t *roomy = tni_arena_take_array(scratch, graph->storage_count, sizeof *roomy);
-    if (!holds || !wished || !roomy || !w.instead || !tni_find_kept(graph, scratch, &w.kept) ||
+    tni_asked asked;
+    const tni_ruling ruling = { .graph = graph,
+                                .device_count = request->device_count,
+                                .takers = &w.takers,
+                                .ties = &w.ties,
+                                .rules = request->rules,
+                                .memories = &request->memories };
+    if (!w.instead || !tni_ties_find(graph, scratch, &w.ties) ||
         !tni_find_takers(graph, request->answers, request, scratch, &w.takers))
-        return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *holds);
+        return tni_fail_memory(err, "a schedule", (uint64_t)graph->node_count * sizeof *w.instead);
     bool is_any_open = false;
     for (uint32_t n = 0; n < graph->node_count; n++)
         is_any_open |= is_open_question(&w, n);
     tn_status status = is_any_open ? ask_instead(&w, storage_places, out_failed, err) : TN_OK;
     if (status != TN_OK)
         return status;
-    tni_kept_begin(graph, &w.kept, storage_places, graph->storage_count, holds);
-    tni_kept_begin(graph, &w.kept, wishes, graph->storage_count, wished);
-    tni_kept_begin(graph, &w.kept, NULL, 0, roomy);
-    const tni_ruling sizes = { .graph = graph,
-                               .device_count = request->device_count,
-                               .takers = &w.takers,
-                               .keeping = &request->keeping };
+    if (!tni_asked_make(&ruling, scratch, storage_places, wishes, graph->storage_count, &asked))
+        return tni_fail_memory(err, "a schedule", graph->storage_count * sizeof *asked.holds);
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint64_t places = tni_takers_of(&w.takers, n);
+        uint64_t taken = tni_takers_of(&w.takers, n);
         // What no place takes whole has to be decomposed, wherever that may be.
-        if (places || !tni_composites_of(graph, &graph->nodes[n]))
-            tni_kept_narrow(graph, &w.kept, n, places | w.instead[n], holds);
-        tni_kept_narrow(graph, &w.kept, n, ~tni_rules_too_small(&sizes, n), roomy);
-        if (request->rules) {
-            tni_kept_narrow(graph, &w.kept, n, request->rules[n].demand, holds);
-            tni_kept_narrow(graph, &w.kept, n, request->rules[n].wish, wished);
-        }
+        bool is_open = !taken && tni_composites_of(graph, &graph->nodes[n]);
+        tni_asked_of_node(&ruling, n, is_open ? UINT64_MAX : taken | w.instead[n],
+                          tni_rule_of(&ruling, n).wish, &asked);
     }
     for (uint32_t s = 0; s < graph->storage_count; s++)
-        if (w.kept.is_kept[s]) {
-            uint64_t held = holds[w.kept.groups[s]], large = held & roomy[w.kept.groups[s]];
-            storage_places[s] = large ? large : held;
-            wishes[s] = wished[w.kept.groups[s]];
+        if (w.ties.is_tied[s]) {
+            storage_places[s] = tni_asked_places(&asked, w.ties.tied_to[s]);
+            wishes[s] = asked.wished[w.ties.tied_to[s]];
         }
     return TN_OK;
 }

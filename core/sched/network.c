@@ -61,8 +61,7 @@ static size_t table_entries(const tni_network *network, const tni_elimination *h
 // Whether sets of these places are few enough for a label each.
 static bool may_be_labels(const tni_elimination *how, uint64_t readers)
 {
-    return readers && __builtin_popcountll(readers) <= 16 &&
-           1u << (__builtin_popcountll(readers) - 1) <= how->most_copies;
+    return readers && UINT64_C(1) << (__builtin_popcountll(readers) - 1) <= how->most_copies;
 }
 
 static void choose_telling(tni_network *network, const tni_elimination *how, uint32_t node,

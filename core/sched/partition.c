@@ -1,38 +1,11 @@
-// partition.c: the order of the units, cut into segments, and what must be copied between devices.
+// partition.c: the order of the units, cut into segments.
 //
 // Of the units that can run next the one on the device at hand is taken, so that segments are few;
 // of those the one that comes first in the graph. Ready units wait in a heap a place.
-#include <string.h>
-
 #include "base/error.h"
+#include "base/heap.h"
+#include "base/lists.h"
 #include "sched/sched_internal.h"
-
-typedef struct heap {
-    uint32_t *units;   // smallest first
-    uint32_t count;
-} heap;
-
-static void heap_push(heap *h, uint32_t unit)
-{
-    uint32_t at = h->count++;
-    for (; at && h->units[(at - 1) / 2] > unit; at = (at - 1) / 2)
-        h->units[at] = h->units[(at - 1) / 2];
-    h->units[at] = unit;
-}
-
-static uint32_t heap_pop(heap *h)
-{
-    uint32_t top = h->units[0], moved = h->units[--h->count], at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && h->units[child + 1] < h->units[child])
-            child++;
-        if (h->units[child] >= moved)
-            break;
-        h->units[at] = h->units[child];
-    }
-    h->units[at] = moved;
-    return top;
-}
 
 typedef struct partition {
     const tn_graph *graph;
@@ -45,7 +18,7 @@ typedef struct partition {
     uint32_t *after_first;   // units that wait for unit u: after[after_first[u]] …
                              // after[after_first[u + 1] - 1]
     uint32_t *after;
-    heap *ready;   // by place
+    tni_heap *ready;   // by place: units, the first in the graph first
     uint32_t place_count;
 } partition;
 
@@ -75,8 +48,7 @@ static bool make_edges(partition *p)
     const tni_order *order = &p->graph->order;
     uint32_t edge_count = order->first[p->graph->node_count];
     p->waits = tni_arena_take_array(p->arena, p->unit_count, sizeof *p->waits);
-    p->after_first = tni_arena_take_array(p->arena, (size_t)p->unit_count + 2,
-                                          sizeof *p->after_first);
+    p->after_first = tni_lists_begin(p->arena, p->unit_count);
     p->after = tni_arena_take_array(p->arena, edge_count, sizeof *p->after);
     if (!p->waits || !p->after_first || !p->after)
         return false;
@@ -87,28 +59,30 @@ static bool make_edges(partition *p)
                 if (from == to)
                     continue;
                 if (pass == 0) {
-                    p->after_first[from + 2]++;
+                    tni_lists_count(p->after_first, from);
                     p->waits[to]++;
                 } else {
-                    p->after[p->after_first[from + 1]++] = to;
+                    p->after[tni_lists_next(p->after_first, from)] = to;
                 }
             }
-        for (uint32_t u = 0; pass == 0 && u < p->unit_count; u++)
-            p->after_first[u + 2] += p->after_first[u + 1];
+        if (pass == 0)
+            tni_lists_sum(p->after_first, p->unit_count);
     }
     return true;
 }
 
 static bool make_heaps(partition *p)
 {
-    p->ready = tni_arena_take_array(p->arena, p->place_count, sizeof *p->ready);
-    for (uint32_t i = 0; p->ready && i < p->place_count; i++) {
-        p->ready[i].units = tni_arena_take_array(p->arena, p->unit_count,
-                                                 sizeof *p->ready[i].units);
-        if (!p->ready[i].units)
-            return false;
-    }
-    return p->ready || !p->place_count;
+    uint32_t *units_on = tni_arena_take_array(p->arena, p->place_count, sizeof *units_on);
+    for (uint32_t u = 0; units_on && u < p->unit_count; u++)
+        units_on[p->claims[u]->place]++;
+    p->ready = units_on ? tni_heaps_take(p->arena, units_on, p->place_count) : NULL;
+    return p->ready;
+}
+
+static void make_ready(partition *p, uint32_t unit)
+{
+    tni_heap_push(&p->ready[p->claims[unit]->place], unit, unit);
 }
 
 static uint32_t next_place(const partition *p, uint32_t at_hand)
@@ -118,7 +92,7 @@ static uint32_t next_place(const partition *p, uint32_t at_hand)
     uint32_t best = TNP_NONE;
     for (uint32_t i = 0; i < p->place_count; i++)
         if (p->ready[i].count &&
-            (best == TNP_NONE || p->ready[i].units[0] < p->ready[best].units[0]))
+            (best == TNP_NONE || p->ready[i].entries[0].item < p->ready[best].entries[0].item))
             best = i;
     return best;
 }
@@ -129,94 +103,26 @@ static bool order_units(partition *p)
     tni_schedule *s = p->schedule;
     for (uint32_t u = 0; u < p->unit_count; u++)
         if (p->waits[u] == 0)
-            heap_push(&p->ready[p->claims[u]->place], u);
+            make_ready(p, u);
     uint32_t place = TNP_NONE;
     for (uint32_t next; (next = next_place(p, place)) != TNP_NONE;) {
         if (next != place)
             s->segments[s->segment_count++] = (tni_segment){ .place = next,
                                                              .first_unit = s->unit_count };
         place = next;
-        uint32_t unit = heap_pop(&p->ready[place]);
+        uint32_t unit = tni_heap_pop(&p->ready[place]);
         const tni_claim *claim = p->claims[unit];
         for (uint32_t i = 0; i < claim->node_count; i++) {
             s->steps[claim->nodes[i]] = s->unit_count;
             s->places[claim->nodes[i]] = place;
         }
-        s->cost_ns += claim->cost_ns;
         s->units[s->unit_count++] = claim;
         s->segments[s->segment_count - 1].unit_count++;
         for (uint32_t e = p->after_first[unit]; e < p->after_first[unit + 1]; e++)
             if (--p->waits[p->after[e]] == 0)
-                heap_push(&p->ready[p->claims[p->after[e]]->place], p->after[e]);
+                make_ready(p, p->after[e]);
     }
     return s->unit_count == p->unit_count;
-}
-
-// --------------------------------------------------------------------------------------- transfers
-
-typedef struct moving {
-    tni_schedule *schedule;
-    uint64_t *holds;    // by storage: places where its bytes are up to date
-    uint32_t *holder;   // by storage: the place that wrote it last
-    uint32_t segment;   // at hand
-    uint32_t count;
-    tni_transfer *transfers;   // NULL = count only
-} moving;
-
-static void need_here(moving *m, uint32_t value, uint32_t place)
-{
-    const tn_graph *graph = m->schedule->graph;
-    uint32_t storage = graph->values[value].storage;
-    uint64_t here = UINT64_C(1) << place;
-    if (tni_storage_source(graph, storage) != TNI_MADE || (m->holds[storage] & here) ||
-        !m->holds[storage])
-        return;
-    m->holds[storage] |= here;
-    if (m->transfers) {
-        m->transfers[m->count] = (tni_transfer){ storage, m->holder[storage], place, m->segment };
-        m->schedule->cost_ns += tni_links_cost_ns(m->schedule->links, m->holder[storage], place,
-                                                  graph->storages[storage].bytes);
-    }
-    m->count++;
-}
-
-static void walk_segments(moving *m)
-{
-    const tni_schedule *s = m->schedule;
-    const tn_graph *graph = s->graph;
-    memset(m->holds, 0, graph->storage_count * sizeof *m->holds);
-    m->count = 0;
-    for (m->segment = 0; m->segment < s->segment_count; m->segment++) {
-        const tni_segment *segment = &s->segments[m->segment];
-        for (uint32_t u = segment->first_unit; u < segment->first_unit + segment->unit_count; u++)
-            for (uint32_t i = 0; i < s->units[u]->node_count; i++) {
-                const tni_node *node = &graph->nodes[s->units[u]->nodes[i]];
-                uint32_t reads[TNI_MAX_READS], count = tni_node_reads(graph, node, reads);
-                for (uint32_t k = 0; k < count; k++)
-                    need_here(m, reads[k], segment->place);
-                uint32_t written = graph->values[node->output].storage;
-                m->holds[written] = UINT64_C(1) << segment->place;
-                m->holder[written] = segment->place;
-            }
-    }
-}
-
-static bool find_transfers(partition *p, tni_arena *arena)
-{
-    tni_schedule *s = p->schedule;
-    moving m = { .schedule = s };
-    m.holds = tni_arena_take_array(p->arena, p->graph->storage_count, sizeof *m.holds);
-    m.holder = tni_arena_take_array(p->arena, p->graph->storage_count, sizeof *m.holder);
-    if (!m.holds || !m.holder)
-        return false;
-    walk_segments(&m);   // counts
-    s->transfer_count = m.count;
-    s->transfers = tni_arena_take_array(arena, m.count, sizeof *s->transfers);
-    if (!s->transfers)
-        return false;
-    m.transfers = s->transfers;
-    walk_segments(&m);
-    return true;
 }
 
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
@@ -224,8 +130,7 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scr
 {
     const tn_graph *graph = schedule->graph;
     partition p = { .graph = graph, .arena = scratch, .schedule = schedule };
-    schedule->unit_count = schedule->segment_count = schedule->transfer_count = 0;
-    schedule->cost_ns = 0;
+    schedule->unit_count = schedule->segment_count = 0;
     schedule->units = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->units);
     schedule->segments = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->segments);
     schedule->steps = tni_arena_take_array(arena, graph->node_count, sizeof *schedule->steps);
@@ -236,8 +141,5 @@ tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scr
                         graph->node_count);
     if (!order_units(&p))
         return tni_fail(err, TN_E_INTERNAL, "the claims chosen wait for each other");
-    if (!find_transfers(&p, arena))
-        return tni_fail(err, TN_E_HOST_MEMORY, "not enough memory to order %u nodes",
-                        graph->node_count);
     return TN_OK;
 }

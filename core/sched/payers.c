@@ -8,6 +8,7 @@
 #include <tenon/plugin.h>
 
 #include "base/integer.h"
+#include "base/lists.h"
 #include "sched/limits.h"
 
 // A claim with an item, and its place in claim_items.
@@ -74,7 +75,7 @@ bool tni_limited_find_payers(tni_limited *l)
         uses += problem->claims[c].item_count;
         places = problem->claims[c].item_count && end > places ? end : places;
     }
-    uint32_t *first = tni_arena_take_array(l->arena, (size_t)items + 2, sizeof *first);
+    uint32_t *first = tni_lists_begin(l->arena, items);
     uint32_t *times = tni_arena_take_array(l->arena, problem->node_count, sizeof *times);
     asking *asks = tni_arena_take_array(l->arena, uses, sizeof *asks);
     l->payer_of = tni_arena_take_array(l->arena, places, sizeof *l->payer_of);
@@ -84,13 +85,12 @@ bool tni_limited_find_payers(tni_limited *l)
         return false;
     for (uint32_t c = 0; c < problem->claim_count; c++)
         for (uint32_t i = 0; i < problem->claims[c].item_count; i++)
-            first[problem->claim_items[problem->claims[c].first_item + i] + 2]++;
-    for (uint32_t i = 0; i < items; i++)
-        first[i + 2] += first[i + 1];
+            tni_lists_count(first, problem->claim_items[problem->claims[c].first_item + i]);
+    tni_lists_sum(first, items);
     for (uint32_t c = 0; c < problem->claim_count; c++)
         for (uint32_t i = 0; i < problem->claims[c].item_count; i++) {
             uint32_t at = problem->claims[c].first_item + i;
-            asks[first[problem->claim_items[at] + 1]++] = (asking){ c, at };
+            asks[tni_lists_next(first, problem->claim_items[at])] = (asking){ c, at };
         }
     for (uint32_t i = 0; i < items; i++) {
         l->first_payer[i] = payer_count;

@@ -92,8 +92,8 @@ static tn_status take_shares(const tn_placement *asked, tni_arena *arena, tni_pl
 static int compare_pins(const void *left, const void *right)
 {
     const tni_pinned_value *a = left, *b = right;
-    int order = strcmp(a->value, b->value);
-    return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+    int sign = strcmp(a->value, b->value);
+    return sign ? sign : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 static tn_status check_device(tn_device *const *devices, uint32_t count, const tn_device *device,

@@ -9,21 +9,6 @@
 
 #include "sched/sched.h"
 
-// The place of a device; TNP_NONE = it is none of these.
-static inline uint32_t tni_place_of(tn_device *const *devices, uint32_t count,
-                                    const tn_device *device)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (devices[i] == device)
-            return i;
-    return TNP_NONE;
-}
-
-static inline bool tni_is_cpu(const tn_device *device)
-{
-    return device->info.kind == TNP_KIND_CPU;
-}
-
 typedef struct tni_pinned_value {
     const char *value;
     const tn_device *device;

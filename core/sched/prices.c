@@ -12,15 +12,22 @@
 
 #include "sched/limits.h"
 
+// A round is an elimination.
 enum {
-    MOST_ROUNDS = 100,
-    ROUND_NODES = 1 << 15,   // of all rounds together; but at least LEAST_ROUNDS
-    LEAST_ROUNDS = 8,
-    RAY_ROUNDS = 16,
+    MOST_ROUNDS = 100,       // half of them leave a little more gap, and twice as many nothing less
+    ROUND_NODES = 1 << 15,   // of all rounds together: 30 of 1,000 nodes; but at least LEAST_ROUNDS
+    LEAST_ROUNDS = 8,        // so that large problems get a bound too
+    RAY_ROUNDS = 16,         // with one price for all; the rest is for prices that differ
     MOST_IDLE = 4,   // rounds without a higher bound: back to the best prices, with smaller steps
     MOST_RETURNS = 4,   // so often one after the other: it stays where it is
 };
 
+// Steps of prices are parts of Polyak's, which is right only where the best cost is. They become
+// smaller with each round that brings nothing, and half as large after a return.
+static const double idle_pace = 0.95, return_pace = 0.5;
+// Of the direction before, in the one at hand: on both sides of a ridge they cancel out.
+static const double momentum = 0.6;
+// How far an item's parts move to those who ask for it, at full pace.
 static const double part_step = 0.25;
 
 static bool is_limited(const tni_limited *l, uint32_t place)
@@ -86,7 +93,10 @@ typedef struct ray {
 // the cost if all that is free had it. Whether it may still become better.
 static bool move_on_ray(tni_limited *l, ray *r, double bound_ns, double cost_ns)
 {
-    enum { CLOSE = 100, MARGIN = 20 };
+    enum {
+        CLOSE = 100,   // prices that differ by less than this part of them are one
+        MARGIN = 20,   // the next one is this part of the distance away from both, so that it falls
+    };
     side at = { .bound_ns = bound_ns };
     double rooms = 0;
     for (uint32_t p = 0; p < l->problem->place_count; p++) {
@@ -102,7 +112,7 @@ static bool move_on_ray(tni_limited *l, ray *r, double bound_ns, double cost_ns)
         r->low = at;
     else
         r->high = at;
-    double next = fmax(2 * at.price, cost_ns / (rooms + 1) / 10);
+    double next = fmax(2 * at.price, cost_ns / (rooms + 1) / TNI_FIRST_PRICE_PART);
     if (r->high.price > 0) {
         double margin = (r->high.price - r->low.price) / MARGIN;
         next = (r->low.bound_ns - r->low.excess * r->low.price - r->high.bound_ns +
@@ -124,7 +134,7 @@ static void move_prices(tni_limited *l, double distance_ns)
 {
     double squares = 0;
     for (uint32_t p = 0; p < l->problem->place_count; p++) {
-        l->direction[p] = excess(l, p) + l->direction[p] * 0.6;
+        l->direction[p] = excess(l, p) + l->direction[p] * momentum;
         if (l->price[p] == 0 && l->direction[p] < 0)
             l->direction[p] = 0;
         squares += l->direction[p] * l->direction[p];
@@ -139,10 +149,11 @@ static void go_back(tni_limited *l)
     memset(l->direction, 0, l->problem->place_count * sizeof *l->direction);
 }
 
-// Where nothing fits yet, what is best may cost so much more than the bound.
+// Where nothing fits yet, what is best is taken to cost so many times the bound.
 static double best_ns(const tni_limited *l)
 {
-    return l->s->best_above ? 1.1 * l->s->bound_ns : l->s->best_ns;
+    const double likely = 1.1;
+    return l->s->best_above ? likely * l->s->bound_ns : l->s->best_ns;
 }
 
 bool tni_limited_solve_by_prices(tni_limited *l)
@@ -178,10 +189,10 @@ bool tni_limited_solve_by_prices(tni_limited *l)
         }
         idle = is_higher ? 0 : idle + 1;
         returns = is_higher ? 0 : returns;
-        pace *= is_higher ? 1 : 0.95;
+        pace *= is_higher ? 1 : idle_pace;
         if (idle == MOST_IDLE) {
             go_back(l);
-            pace *= 0.5;
+            pace *= return_pace;
             idle = 0;
             returns++;
         } else {

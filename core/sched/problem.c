@@ -5,6 +5,8 @@
 
 #include <tenon/plugin.h>
 
+#include "base/lists.h"
+
 static bool is_allowed(const tni_problem *problem, const tni_problem_claim *claim,
                        const uint64_t *group_places)
 {
@@ -91,20 +93,20 @@ static bool drop_replaced(tni_problem_index *index)
     return is_any;
 }
 
-// The lists of claims by node, of those that are of use.
+// The lists of claims by node, of those that are of use; made again, they have no more of them.
 static bool list_claims(tni_problem_index *index, tni_arena *arena)
 {
     const tni_problem *problem = index->problem;
-    uint32_t *first = index->first_claim;
-    memset(first, 0, ((size_t)problem->node_count + 2) * sizeof *first);
+    uint32_t *first = tni_lists_begin(arena, problem->node_count);
+    if (!first)
+        return false;
+    index->first_claim = first;
     for (uint32_t c = 0; c < problem->claim_count; c++)
         for (uint32_t i = 0; i < problem->claims[c].node_count && !index->is_useless[c]; i++)
-            first[problem->claims[c].nodes[i] + 2]++;
-    for (uint32_t n = 0; n < problem->node_count; n++)
-        first[n + 2] += first[n + 1];
+            tni_lists_count(first, problem->claims[c].nodes[i]);
+    uint32_t count = tni_lists_sum(first, problem->node_count);
     if (!index->claims)
-        index->claims = tni_arena_take_array(arena, first[problem->node_count + 1],
-                                             sizeof *index->claims);
+        index->claims = tni_arena_take_array(arena, count, sizeof *index->claims);
     if (!index->claims)
         return false;
     index->has_fusions = false;
@@ -113,7 +115,7 @@ static bool list_claims(tni_problem_index *index, tni_arena *arena)
             continue;
         index->has_fusions |= problem->claims[c].node_count > 1;
         for (uint32_t i = 0; i < problem->claims[c].node_count; i++)
-            index->claims[first[problem->claims[c].nodes[i] + 1]++] = c;
+            index->claims[tni_lists_next(first, problem->claims[c].nodes[i])] = c;
     }
     return true;
 }
@@ -122,18 +124,17 @@ static bool list_readers(tni_problem_index *index, tni_arena *arena)
 {
     const tni_problem *problem = index->problem;
     uint32_t nodes = problem->node_count, count = problem->first_operand[nodes];
-    uint32_t *first = tni_arena_take_array(arena, (size_t)nodes + 2, sizeof *first);
+    uint32_t *first = tni_lists_begin(arena, nodes);
     index->first_reader = first;
     index->readers = tni_arena_take_array(arena, count, sizeof *index->readers);
     if (!first || !index->readers)
         return false;
     for (uint32_t e = 0; e < count; e++)
-        first[problem->operands[e] + 2]++;
-    for (uint32_t n = 0; n < nodes; n++)
-        first[n + 2] += first[n + 1];
+        tni_lists_count(first, problem->operands[e]);
+    tni_lists_sum(first, nodes);
     for (uint32_t n = 0; n < nodes; n++)
         for (uint32_t e = problem->first_operand[n]; e < problem->first_operand[n + 1]; e++)
-            index->readers[first[problem->operands[e] + 1]++] = n;
+            index->readers[tni_lists_next(first, problem->operands[e])] = n;
     return true;
 }
 
@@ -142,7 +143,6 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
     uint32_t nodes = problem->node_count;
     *out = (tni_problem_index){
         .problem = problem,
-        .first_claim = tni_arena_take_array(arena, (size_t)nodes + 2, sizeof *out->first_claim),
         .is_useless = tni_arena_take_array(arena, problem->claim_count, sizeof *out->is_useless),
         .stamps = tni_arena_take_array(arena, (size_t)problem->item_count + problem->group_count,
                                        sizeof *out->stamps),
@@ -151,8 +151,8 @@ bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_pr
         .stack_edge = tni_arena_take_array(arena, nodes, sizeof *out->stack_edge),
         .unit_color = tni_arena_take_array(arena, nodes, sizeof *out->unit_color),
     };
-    if (!out->first_claim || !out->is_useless || !out->stamps || !out->stack_unit ||
-        !out->stack_node || !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
+    if (!out->is_useless || !out->stamps || !out->stack_unit || !out->stack_node ||
+        !out->stack_edge || !out->unit_color || !list_readers(out, arena) ||
         !find_useless(out, arena) || !list_claims(out, arena))
         return false;
     return !drop_replaced(out) || list_claims(out, arena);
@@ -175,6 +175,19 @@ double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chose
                                     problem->value_bytes[n]);
     }
     return ns;
+}
+
+uint32_t tni_problem_cheapest_alone(const tni_problem_index *index, uint32_t node, uint32_t place)
+{
+    const tni_problem_claim *claims = index->problem->claims;
+    uint32_t best = TNP_NONE;
+    for (uint32_t i = index->first_claim[node]; i < index->first_claim[node + 1]; i++) {
+        const tni_problem_claim *claim = &claims[index->claims[i]];
+        if (claim->node_count == 1 && (place == TNP_NONE || claim->place == place) &&
+            (best == TNP_NONE || claim->cost_ns < claims[best].cost_ns))
+            best = index->claims[i];
+    }
+    return best;
 }
 
 uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint64_t *used)

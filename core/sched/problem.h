@@ -7,10 +7,7 @@
 
 #include "base/arena.h"
 #include "sched/links.h"
-
-enum { TNI_MAX_PLACES = 64 };   // places are bits of a uint64_t
-
-#define TNI_NO_LIMIT UINT64_MAX
+#include "sched/places.h"
 
 typedef struct tni_problem_claim {
     uint32_t place;
@@ -82,8 +79,12 @@ bool tni_solve(const tni_problem *problem, tni_arena *arena, uint32_t *chosen, t
 
 bool tni_problem_index_make(const tni_problem *problem, tni_arena *arena, tni_problem_index *out);
 
-// Costs of claims and transfers: the one function that says what is minimised.
+// Costs of claims and transfers: the one function that says what is minimised. What a method finds
+// counts as what it says.
 double tni_problem_cost_ns(const tni_problem_index *index, const uint32_t *chosen);
+
+// The cheapest claim on a node alone, on a place or anywhere (TNP_NONE); TNP_NONE: there is none.
+uint32_t tni_problem_cheapest_alone(const tni_problem_index *index, uint32_t node, uint32_t place);
 
 // used[p]: bytes on place p. The answer: bytes above limits, of all places together.
 uint64_t tni_problem_used(tni_problem_index *index, const uint32_t *chosen, uint64_t *used);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/lists.h"
 #include "sched/sched_internal.h"
 
 // ---------------------------------------------------------------------------------------- by node
@@ -19,23 +20,14 @@ typedef struct listing {
 static void add(listing *l, uint32_t key, uint32_t item)
 {
     if (l->items)
-        l->items[l->first[key + 1]++] = item;
+        l->items[tni_lists_next(l->first, key)] = item;
     else
-        l->first[key + 2]++;
-}
-
-static bool begin(listing *l, uint32_t keys, tni_arena *arena)
-{
-    l->items = NULL;
-    l->first = tni_arena_take_array(arena, (size_t)keys + 3, sizeof *l->first);
-    return l->first != NULL;
+        tni_lists_count(l->first, key);
 }
 
 static bool end_counting(listing *l, uint32_t keys, tni_arena *arena)
 {
-    for (uint32_t k = 0; k <= keys; k++)
-        l->first[k + 2] += l->first[k + 1];
-    l->items = tni_arena_take_array(arena, l->first[keys + 1], sizeof *l->items);
+    l->items = tni_arena_take_array(arena, tni_lists_sum(l->first, keys), sizeof *l->items);
     return l->items != NULL;
 }
 
@@ -54,14 +46,14 @@ static void list_refusals(const tni_answers *answers, listing *l)
 
 // Only of bytes that a node makes and that may be copied. seen: by storage, the node that was
 // listed last; a node reads a storage once, however many of its operands look at it.
-static void list_readers(const tn_graph *graph, const bool *is_kept, uint32_t *seen, listing *l)
+static void list_readers(const tn_graph *graph, const bool *is_tied, uint32_t *seen, listing *l)
 {
     memset(seen, 0xff, graph->storage_count * sizeof *seen);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         uint32_t values[TNI_MAX_READS], count = tni_node_reads(graph, &graph->nodes[n], values);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = graph->values[values[i]].storage;
-            if (seen[storage] == n || is_kept[storage] ||
+            if (seen[storage] == n || is_tied[storage] ||
                 tni_storage_source(graph, storage) != TNI_MADE)
                 continue;
             seen[storage] = n;
@@ -74,21 +66,23 @@ bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers 
 {
     const tn_graph *graph = schedule->graph;
     uint32_t nodes = graph->node_count, storages = graph->storage_count;
-    listing claims, refusals, readers;
-    tni_kept kept;
+    listing claims = { .first = tni_lists_begin(arena, nodes) };
+    listing refusals = { .first = tni_lists_begin(arena, nodes) };
+    listing readers = { .first = tni_lists_begin(arena, storages) };
+    tni_ties ties;
     uint32_t *seen = tni_arena_take_array(arena, storages, sizeof *seen);
-    if (!seen || !tni_find_kept(graph, arena, &kept) || !begin(&claims, nodes, arena) ||
-        !begin(&refusals, nodes, arena) || !begin(&readers, storages, arena))
+    if (!seen || !claims.first || !refusals.first || !readers.first ||
+        !tni_ties_find(graph, arena, &ties))
         return false;
     list_claims(schedule->answers, &claims);
     list_refusals(schedule->answers, &refusals);
-    list_readers(graph, kept.is_kept, seen, &readers);
+    list_readers(graph, ties.is_tied, seen, &readers);
     if (!end_counting(&claims, nodes, arena) || !end_counting(&refusals, nodes, arena) ||
         !end_counting(&readers, storages, arena))
         return false;
     list_claims(schedule->answers, &claims);
     list_refusals(schedule->answers, &refusals);
-    list_readers(graph, kept.is_kept, seen, &readers);
+    list_readers(graph, ties.is_tied, seen, &readers);
     *out = (tni_offers){ .schedule = schedule,
                          .first_claim = claims.first,
                          .claims = claims.items,
@@ -96,7 +90,7 @@ bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers 
                          .refusals = refusals.items,
                          .first_reader = readers.first,
                          .readers = readers.items,
-                         .is_kept = kept.is_kept };
+                         .is_tied = ties.is_tied };
     return true;
 }
 
@@ -107,17 +101,6 @@ const char *tni_refusal_of(const tni_offers *o, uint32_t node, uint32_t place)
         if (answers->refusals[o->refusals[i]].place == place)
             return answers->refusals[o->refusals[i]].reason;
     return NULL;
-}
-
-uint32_t tni_kept_storage_of(const tni_offers *o, uint32_t node)
-{
-    const tn_graph *graph = o->schedule->graph;
-    uint32_t values[TNI_MAX_READS + 1];
-    uint32_t count = tni_node_touches(graph, &graph->nodes[node], values);
-    for (uint32_t i = 0; i < count; i++)
-        if (o->is_kept[graph->values[values[i]].storage])
-            return graph->values[values[i]].storage;
-    return TNP_NONE;
 }
 
 // ------------------------------------------------------------------------------------------- moves
@@ -180,7 +163,7 @@ static double more_copies_ns(const tni_offers *o, const tni_claim *unit, uint32_
         uint32_t values[TNI_MAX_READS + 1], count = tni_node_touches(graph, node, values);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t storage = graph->values[values[i]].storage;
-            bool is_first = !o->is_kept[storage] && tni_storage_source(graph, storage) == TNI_MADE;
+            bool is_first = !o->is_tied[storage] && tni_storage_source(graph, storage) == TNI_MADE;
             for (uint32_t j = 0; j < i && is_first; j++)
                 is_first = graph->values[values[j]].storage != storage;
             for (uint32_t before = 0; before < k && is_first; before++) {
@@ -203,7 +186,7 @@ tni_move tni_move_of(const tni_offers *o, uint32_t step, uint32_t place)
     const tni_claim *unit = o->schedule->units[step];
     tni_move move = { .lacking = TNP_NONE, .tied = TNP_NONE, .here_ns = unit->cost_ns };
     for (uint32_t i = 0; i < unit->node_count && move.tied == TNP_NONE; i++)
-        move.tied = tni_kept_storage_of(o, unit->nodes[i]);
+        move.tied = tni_ties_touched(o->schedule->graph, o->is_tied, unit->nodes[i]);
     move.there_ns = claims_ns(o, unit, place, &move.lacking);
     move.is_taken = move.there_ns != INFINITY;
     if (move.is_taken)

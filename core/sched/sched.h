@@ -11,7 +11,17 @@
 #include "graph/graph.h"
 #include "plugin/host.h"
 #include "sched/cost.h"
-#include "sched/problem.h"
+#include "sched/places.h"
+
+// The place of a device; TNP_NONE = it is none of these.
+static inline uint32_t tni_place_of(tn_device *const *devices, uint32_t count,
+                                    const tn_device *device)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (devices[i] == device)
+            return i;
+    return TNP_NONE;
+}
 
 // ------------------------------------------------------------------------------------------ slices
 
@@ -44,13 +54,6 @@ typedef struct tni_pack {
     uint64_t group_rows, group_bytes;
     uint64_t bytes;   // of the whole pack, checked
 } tni_pack;
-
-// Groups that the rows of one matrix of the value make; group_rows is not 0.
-static inline uint64_t tni_pack_groups(const tni_value *value, uint64_t group_rows)
-{
-    uint64_t rows = (uint64_t)value->dims[1];
-    return rows / group_rows + (rows % group_rows != 0);
-}
 
 // A plugin's claim, checked and in indices of the graph.
 typedef struct tni_claim {
@@ -89,35 +92,45 @@ tn_status tni_ask(const tn_graph *graph, tn_device *const *devices, uint32_t dev
                   bool is_quiet, tni_arena *scratch, tni_answers *out_answers, tn_error *err);
 void tni_answers_finish(tni_answers *answers);   // also of a zeroed struct
 
+// What a place said first when it did not take a node; place TNP_NONE: any place. NULL: nothing.
+// Looks through all refusals.
+const tni_refusal *tni_find_refusal(const tni_answers *answers, uint32_t node, uint32_t place);
+// The same in words. otherwise: where it said nothing; NULL = "no claim".
+const char *tni_refusal_words(const tni_answers *answers, uint32_t node, uint32_t place,
+                              const char *otherwise);
+
 // --------------------------------------------------------------------------------------- constants
 
-// Bytes of a constant on a place; equal ones are kept once, whatever asks for them.
-typedef struct tni_kept_bytes {
+// Bytes of a constant that are resident on a place; equal ones lie there once, whatever asks for
+// them.
+typedef struct tni_resident_bytes {
     uint32_t place;
     uint32_t layout;      // 0 = as the application has them; else a pack
     const void *data;     // of the application
     uint64_t run_bytes;   // of a part that lies in several runs; else 0
     uint64_t group_rows, bytes;
-} tni_kept_bytes;
+} tni_resident_bytes;
 
 // What the memories of the devices are like.
-typedef struct tni_keeping {
-    const uint64_t *mapped;   // by storage of the given graph: places that use a constant where it
-    uint32_t mapped_count;    // lies and keep nothing of it, a bit each; NULL = none does
+typedef struct tni_memories {
+    // By storage of the given graph: places that use a constant where it lies, so that nothing of
+    // it is resident there, a bit each; NULL = none does.
+    const uint64_t *mapped;
+    uint32_t mapped_count;
     const uint64_t *alignments;   // by device: buffers are whole multiples of it; NULL = 1
-    const uint64_t
-        *largest;   // by device: the most bytes of one buffer or binding; NULL = no limit
-    const tni_kept_bytes *there;   // kept already and not counted again; as tni_kept_bytes_sort
-    uint32_t there_count;          // leaves them
-} tni_keeping;
+    const uint64_t *largest;      // by device: most bytes of a buffer or binding; NULL = no limit
+    // Resident already and not counted again, as tni_resident_bytes_sort leaves them.
+    const tni_resident_bytes *there;
+    uint32_t there_count;
+} tni_memories;
 
-bool tni_is_mapped(const tni_keeping *how, uint32_t storage, uint32_t place);
+bool tni_is_mapped(const tni_memories *how, uint32_t storage, uint32_t place);
 
-// What a claim keeps, some of it perhaps twice. Answers how much; out NULL = only that.
-uint32_t tni_claim_keeps(const tn_graph *graph, const tni_claim *claim, const tni_keeping *how,
-                         tni_kept_bytes *out);
+// What a claim has resident, some of it perhaps twice. Answers how much; out NULL = only that.
+uint32_t tni_resident_bytes_of(const tn_graph *graph, const tni_claim *claim,
+                               const tni_memories *how, tni_resident_bytes *out);
 // Sorts, and leaves each once: how many are left.
-uint32_t tni_kept_bytes_sort(tni_kept_bytes *kept, uint32_t count);
+uint32_t tni_resident_bytes_sort(tni_resident_bytes *list, uint32_t count);
 
 // ---------------------------------------------------------------------------------------- schedule
 
@@ -176,7 +189,7 @@ typedef struct tni_schedule {
     const tni_links *links;    // as requested
     double cost_ns;            // claims and transfers, by the cost model
     double bound_ns;           // no schedule of this graph by these claims costs less
-    double greedy_ns;          // what each node to the cheapest device, in order, would cost;
+    double greedy_ns;          // what each node, in turn, to the cheapest device would cost;
                                // INFINITY: it finds nothing
     bool greedy_fits;          // within the limits of memory
     bool is_proved_optimal;    // cost_ns is the least
@@ -196,19 +209,31 @@ typedef struct tni_schedule_request {
     const uint64_t *storage_places;   // by storage: the places where its bytes may be, a bit each;
                                       // NULL = all are free
     uint64_t places;                  // those that may be given nodes, a bit each; 0 = all
+    const char *closed_why;           // why the others may not, in words for an error
     const tni_links *links;           // between the devices, outlive the schedule; NULL = they are
                                       // found now
     const tni_rule *rules;            // by node of graph; NULL = nothing is asked
     const uint64_t *limits;        // by device: bytes that weights, states and the arena may take;
                                    // NULL = as many as they want
     const uint64_t *arena_bytes;   // by device: of these, for the arena; NULL = none
-    tni_keeping keeping;
-    const double *own_times;   // by device: claims on a graph in which composites are decomposed
-                               // cost so many times what they say; NULL = once
-    tni_answers *answers;      // of tni_ask to the graph, taken over; NULL = it is asked now
+    tni_memories memories;
+    const double *own_times;    // by device: claims on a graph in which composites are decomposed
+                                // cost so many times what they say; NULL = once
+    tni_answers *answers;       // of tni_ask to the graph, taken over; NULL = it is asked now
     const tni_schedule *like;   // of a graph with the same ops and operands: its units, on its
                                 // places, where all of them are offered and fit; NULL = none
 } tni_schedule_request;
+
+// Which places have a claim on a node, by node.
+typedef struct tni_takers {
+    uint64_t *any;       // also together with others
+    uint64_t *alone;     // on it alone
+    uint64_t *cramped;   // of alone, or of any where that is empty: where each claim is too large
+} tni_takers;
+
+// Of the places that the request leaves (places, memories). false: out of memory.
+bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
+                     const tni_schedule_request *request, tni_arena *arena, tni_takers *out);
 
 // By the answers that request has, and storage_places as they are: takes away the places where what
 // stays on one place (a state) cannot be, because not every node that touches it is taken there,
@@ -237,17 +262,14 @@ typedef struct tni_offers {
     const uint32_t *first_claim, *claims;
     const uint32_t *first_refusal, *refusals;
     const uint32_t *first_reader, *readers;
-    const bool *is_kept;   // by storage: it stays on one place
+    const bool *is_tied;   // by storage: it stays on one place
 } tni_offers;
 
 // All of it comes from arena. false: out of memory.
 bool tni_offers_make(const tni_schedule *schedule, tni_arena *arena, tni_offers *out);
 
-// Why a place does not take a node; NULL = it gave no reason, or takes it.
+// The reason of tni_find_refusal by the node's own list, for many nodes; NULL = it gave none.
 const char *tni_refusal_of(const tni_offers *offers, uint32_t node, uint32_t place);
-
-// A storage that stays on one place and that the node touches, or TNP_NONE.
-uint32_t tni_kept_storage_of(const tni_offers *offers, uint32_t node);
 
 // One unit at another place, everything else where it is.
 typedef struct tni_move {

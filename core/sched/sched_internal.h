@@ -2,6 +2,7 @@
 #ifndef TNI_SCHED_INTERNAL_H
 #define TNI_SCHED_INTERNAL_H
 
+#include "sched/problem.h"
 #include "sched/sched.h"
 
 // Those that may be given nodes, and of these the ones that are no CPUs; a bit each.
@@ -34,37 +35,31 @@ typedef struct tni_assign_request {
     bool is_decomposed;   // rules are for the request's graph: nodes have an origin there
 } tni_assign_request;
 
-// States, and what is written through, stay on one place. Those that a node touches together share
-// it: they are of one group.
-typedef struct tni_kept {
-    bool *is_kept;      // by storage
-    uint32_t *groups;   // by storage: the least storage of its group; itself, where it is not kept
-} tni_kept;
+// States, and what is written through, are tied to one place, and those that a node touches to each
+// other. What is said of several tied to each other is said at the least of them.
+typedef struct tni_ties {
+    bool *is_tied;       // by storage
+    uint32_t *tied_to;   // by storage: the least that it is tied to; itself, where it is not tied
+} tni_ties;
 
 // false: out of memory.
-bool tni_find_kept(const tn_graph *graph, tni_arena *arena, tni_kept *out);
+bool tni_ties_find(const tn_graph *graph, tni_arena *arena, tni_ties *out);
 
-// Sets holds: by group, where all of it may be. places: by storage below `count`, where it may be;
-// the others may be anywhere.
-void tni_kept_begin(const tn_graph *graph, const tni_kept *kept, const uint64_t *places,
+// Sets holds: by least storage, where all that is tied to it may be. places: by storage below
+// `count`, where it may be; the others may be anywhere.
+void tni_ties_begin(const tn_graph *graph, const tni_ties *ties, const uint64_t *places,
                     uint32_t count, uint64_t *holds);
-// What a node touches and is kept must be where the node is: on one of these places.
-void tni_kept_narrow(const tn_graph *graph, const tni_kept *kept, uint32_t node, uint64_t places,
+// What a node touches and is tied must be where the node is: on one of these places.
+void tni_ties_narrow(const tn_graph *graph, const tni_ties *ties, uint32_t node, uint64_t places,
                      uint64_t *holds);
-
-// Which places have a claim on a node, by node.
-typedef struct tni_takers {
-    uint64_t *any;       // also together with others
-    uint64_t *alone;     // on it alone
-    uint64_t *cramped;   // of these: where every claim that counts (tni_takers_of) is cramped
-} tni_takers;
+// Where all that a node touches may be.
+uint64_t tni_ties_places(const tn_graph *graph, const tni_ties *ties, uint32_t node,
+                         const uint64_t *holds);
+// A storage that a node touches and that is tied, by storage; TNP_NONE = there is none.
+uint32_t tni_ties_touched(const tn_graph *graph, const bool *is_tied, uint32_t node);
 
 // A claim cannot run where its scratch, or a pack of its own, is larger than any buffer.
-bool tni_claim_is_cramped(const tni_keeping *keeping, const tni_claim *claim);
-
-// Of the places that the request leaves. false: out of memory.
-bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
-                     const tni_schedule_request *request, tni_arena *arena, tni_takers *out);
+bool tni_claim_is_cramped(const tni_memories *memories, const tni_claim *claim);
 
 // Fusions count only where no device takes the node alone: whether one can be chosen depends on its
 // other nodes.
@@ -80,29 +75,45 @@ typedef struct tni_ruling {
     uint64_t places;   // that may be given nodes
     const tni_answers *answers;
     const tni_takers *takers;
-    const tni_kept *kept;
+    const tni_ties *ties;
     const tni_rule *rules;   // NULL = nothing is asked
     bool is_decomposed;
-    const tni_keeping *keeping;
+    const tni_memories *memories;
 } tni_ruling;
 
 tni_rule tni_rule_of(const tni_ruling *ruling, uint32_t node);
 // A storage that the node touches and that is larger than any buffer of the place; TNP_NONE = none.
 uint32_t tni_rules_too_large(const tni_ruling *ruling, uint32_t node, uint32_t place);
-// The places with no buffer for something that the node touches, or for the scratch of any claim on
-// it.
-uint64_t tni_rules_too_small(const tni_ruling *ruling, uint32_t node);
-// holds: by group, where it may be; what is left of it after. places, bars: by node, set. false: no
-// memory.
-bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, uint64_t *holds, uint64_t *places,
-                     const tni_bars *bars);
 
-int tni_kept_bytes_compare(const void *left, const void *right);
+// What nodes ask of the bytes that they touch and that are tied, by least storage: places.
+typedef struct tni_asked {
+    uint64_t *holds;    // where all of these nodes can be
+    uint64_t *wished;   // where they are wished
+    uint64_t *roomy;    // where buffers are large enough for what they touch
+} tni_asked;
+
+// Nothing is asked yet. may_be, wishes: by storage below `count`, what is known beforehand; NULL =
+// nothing. false: out of memory.
+bool tni_asked_make(const tni_ruling *ruling, tni_arena *arena, const uint64_t *may_be,
+                    const uint64_t *wishes, uint32_t count, tni_asked *out);
+// Of a node that is taken on these places and wished on those; its demand and its sizes are those
+// of the ruling.
+void tni_asked_of_node(const tni_ruling *ruling, uint32_t node, uint64_t taken, uint64_t wish,
+                       const tni_asked *asked);
+// Where bytes can be, as far as there are such places with room for them.
+uint64_t tni_asked_places(const tni_asked *asked, uint32_t least);
+
+// asked: as tni_asked_make has it, without wishes; holds is then what is left. places, bars: by
+// node, set. false: no memory.
+bool tni_rules_apply(const tni_ruling *ruling, tni_arena *arena, const tni_asked *asked,
+                     uint64_t *places, const tni_bars *bars);
+
+int tni_resident_bytes_compare(const void *left, const void *right);
 
 typedef struct tni_items_request {
     const tn_graph *graph;
     const tni_answers *answers;
-    const tni_keeping *keeping;
+    const tni_memories *memories;
 } tni_items_request;
 
 // Items and their lists by claim, of a problem whose claims these are. false: out of memory.
@@ -114,17 +125,21 @@ bool tni_list_items(const tni_items_request *request, tni_arena *arena, tni_prob
 tn_status tni_assign(const tni_assign_request *assigned, tni_arena *arena, uint32_t *chosen,
                      const tni_bars *bars, tni_solution *out_solution, tn_error *err);
 
-// Orders the claims chosen and cuts them into segments.
+// Orders the claims chosen and cuts them into segments; sets units, steps, places and segments.
 tn_status tni_partition(const uint32_t *chosen, tni_arena *arena, tni_arena *scratch,
                         tni_schedule *schedule, tn_error *err);
 
-// Divides segments where devices can then work at the same time; sets units, steps and segments,
-// and the segments of transfers, which are then in no order. Errors: TN_E_HOST_MEMORY.
+// Sets transfers, by the units and segments. Errors: TN_E_HOST_MEMORY.
+tn_status tni_find_transfers(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
+                             tn_error *err);
+
+// Divides segments where devices can then work at the same time; sets units, steps and segments, by
+// which the transfers are to be found again. Errors: TN_E_HOST_MEMORY.
 tn_status tni_divide_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                               tn_error *err);
 
-// Puts segments into the order in which they can begin; sets units, steps, segments and transfers.
-// Errors: TN_E_HOST_MEMORY.
+// Puts segments into the order in which they can begin; sets units, steps and segments, by which
+// the transfers are to be found again. Errors: TN_E_HOST_MEMORY.
 tn_status tni_sequence_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                                 tn_error *err);
 

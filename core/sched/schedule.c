@@ -1,4 +1,4 @@
-// schedule.c: ask, decompose, assign, partition, divide, sequence.
+// schedule.c: ask, decompose, assign, partition, find transfers, divide, sequence.
 #include "base/error.h"
 #include "sched/sched_internal.h"
 
@@ -9,6 +9,16 @@ static bool take_links(const tni_schedule_request *request, tni_arena *arena, tn
     s->links = request->links ? request->links : found;
     return request->links ||
            (found && tni_links_find(request->devices, request->device_count, arena, found));
+}
+
+// What runs at the same time.
+static tn_status overlap_segments(tni_schedule *s, tni_arena *arena, tni_arena *scratch,
+                                  tn_error *err)
+{
+    tn_status status = tni_divide_segments(s, arena, scratch, err);
+    if (status == TN_OK)
+        status = tni_sequence_segments(s, arena, scratch, err);
+    return status == TN_OK ? tni_find_transfers(s, arena, scratch, err) : status;
 }
 
 static tn_status assign_and_partition(const tni_schedule_request *request, tni_arena *arena,
@@ -35,9 +45,10 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     if (status == TN_OK)
         status = tni_partition(chosen, arena, scratch, s, err);
     if (status == TN_OK)
-        status = tni_divide_segments(s, arena, scratch, err);
-    if (status == TN_OK)
-        status = tni_sequence_segments(s, arena, scratch, err);
+        status = tni_find_transfers(s, arena, scratch, err);
+    if (status == TN_OK && s->transfer_count)   // else nothing waits for another device
+        status = overlap_segments(s, arena, scratch, err);
+    s->cost_ns = solution.cost_ns;
     s->bound_ns = solution.bound_ns;
     s->greedy_ns = solution.greedy_ns;
     s->greedy_fits = solution.greedy_fits;

@@ -5,21 +5,10 @@
 // longest chain of work hangs on, copies between devices counted; where none can, the one that can
 // first. That is the second half of HEFT (Topcuoglu, Hariri and Wu 2002); the first, the places, is
 // given.
-#include <string.h>
-
 #include "base/error.h"
-#include "base/macros.h"
+#include "base/heap.h"
+#include "base/lists.h"
 #include "sched/sched_internal.h"
-
-typedef struct entry {
-    double key;   // smallest first; then the smallest segment
-    uint32_t segment;
-} entry;
-
-typedef struct heap {
-    entry *entries;
-    uint32_t count;
-} heap;
 
 typedef struct sequencing {
     tni_schedule *schedule;
@@ -32,39 +21,10 @@ typedef struct sequencing {
     uint32_t *waits;     // by segment: how many it still waits for
     double *cost_ns, *rank_ns, *ready_ns;   // by segment
     uint32_t place_count;
-    double *free_ns;             // by place
-    heap *waiting, *available;   // by place: by when they can begin; by rank
-    uint32_t *sequence;          // segments, in the order that is looked for
+    double *free_ns;                 // by place
+    tni_heap *waiting, *available;   // by place: segments, by when they can begin; by rank
+    uint32_t *sequence;              // segments, in the order that is looked for
 } sequencing;
-
-static bool comes_before(entry a, entry b)
-{
-    return a.key != b.key ? a.key < b.key : a.segment < b.segment;
-}
-
-static void heap_push(heap *h, double key, uint32_t segment)
-{
-    entry added = { key, segment };
-    uint32_t at = h->count++;
-    for (; at && comes_before(added, h->entries[(at - 1) / 2]); at = (at - 1) / 2)
-        h->entries[at] = h->entries[(at - 1) / 2];
-    h->entries[at] = added;
-}
-
-static uint32_t heap_pop(heap *h)
-{
-    entry top = h->entries[0], moved = h->entries[--h->count];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && comes_before(h->entries[child + 1], h->entries[child]))
-            child++;
-        if (!comes_before(h->entries[child], moved))
-            break;
-        h->entries[at] = h->entries[child];
-    }
-    h->entries[at] = moved;
-    return top.segment;
-}
 
 // ------------------------------------------------------------------------------------------ tables
 
@@ -77,7 +37,7 @@ static bool take_tables(sequencing *q)
         q->place_count = s->segments[i].place >= q->place_count ? s->segments[i].place + 1
                                                                 : q->place_count;
     q->segment_of = tni_arena_take_array(arena, s->graph->node_count, sizeof *q->segment_of);
-    q->after_first = tni_arena_take_array(arena, (size_t)count + 2, sizeof *q->after_first);
+    q->after_first = tni_lists_begin(arena, count);
     q->after = tni_arena_take_array(arena, edges, sizeof *q->after);
     q->arrive_ns = tni_arena_take_array(arena, edges, sizeof *q->arrive_ns);
     q->waits = tni_arena_take_array(arena, count, sizeof *q->waits);
@@ -85,23 +45,16 @@ static bool take_tables(sequencing *q)
     q->rank_ns = tni_arena_take_array(arena, count, sizeof *q->rank_ns);
     q->ready_ns = tni_arena_take_array(arena, count, sizeof *q->ready_ns);
     q->free_ns = tni_arena_take_array(arena, q->place_count, sizeof *q->free_ns);
-    q->waiting = tni_arena_take_array(arena, q->place_count, sizeof *q->waiting);
-    q->available = tni_arena_take_array(arena, q->place_count, sizeof *q->available);
     q->sequence = tni_arena_take_array(arena, count, sizeof *q->sequence);
     if (!q->segment_of || !q->after_first || !q->after || !q->arrive_ns || !q->waits ||
-        !q->cost_ns || !q->rank_ns || !q->ready_ns || !q->free_ns || !q->waiting || !q->available ||
-        !q->sequence)
+        !q->cost_ns || !q->rank_ns || !q->ready_ns || !q->free_ns || !q->sequence)
         return false;
     uint32_t *of_place = tni_arena_take_array(arena, q->place_count, sizeof *of_place);
     for (uint32_t i = 0; of_place && i < count; i++)
         of_place[s->segments[i].place]++;
-    for (uint32_t p = 0; of_place && p < q->place_count; p++) {
-        q->waiting[p].entries = tni_arena_take_array(arena, of_place[p], sizeof(entry));
-        q->available[p].entries = tni_arena_take_array(arena, of_place[p], sizeof(entry));
-        if (!q->waiting[p].entries || !q->available[p].entries)
-            return false;
-    }
-    return of_place;
+    q->waiting = of_place ? tni_heaps_take(arena, of_place, q->place_count) : NULL;
+    q->available = of_place ? tni_heaps_take(arena, of_place, q->place_count) : NULL;
+    return q->waiting && q->available;
 }
 
 static void find_segments(sequencing *q)
@@ -130,18 +83,19 @@ static void find_edges(sequencing *q)
                 if (from == to)
                     continue;
                 if (pass == 0) {
-                    q->after_first[from + 2]++;
+                    tni_lists_count(q->after_first, from);
                     q->waits[to]++;
                     continue;
                 }
                 uint32_t storage = graph->values[graph->nodes[before].output].storage;
-                q->arrive_ns[q->after_first[from + 1]] = tni_links_cost_ns(
-                    s->links, s->segments[from].place, s->segments[to].place,
-                    graph->storages[storage].bytes);
-                q->after[q->after_first[from + 1]++] = to;
+                uint32_t at = tni_lists_next(q->after_first, from);
+                q->after[at] = to;
+                q->arrive_ns[at] = tni_links_cost_ns(s->links, s->segments[from].place,
+                                                     s->segments[to].place,
+                                                     graph->storages[storage].bytes);
             }
-        for (uint32_t i = 0; pass == 0 && i < s->segment_count; i++)
-            q->after_first[i + 2] += q->after_first[i + 1];
+        if (pass == 0)
+            tni_lists_sum(q->after_first, s->segment_count);
     }
 }
 
@@ -163,13 +117,13 @@ static void find_ranks(sequencing *q)
 
 static void make_ready(sequencing *q, uint32_t segment)
 {
-    heap_push(&q->waiting[q->schedule->segments[segment].place], q->ready_ns[segment], segment);
+    tni_heap_push(&q->waiting[q->schedule->segments[segment].place], q->ready_ns[segment], segment);
 }
 
 // When the next segment of a place can begin. What is available can when the place is free.
 static double next_begin(const sequencing *q, uint32_t place)
 {
-    const heap *waiting = &q->waiting[place];
+    const tni_heap *waiting = &q->waiting[place];
     double begin = q->free_ns[place];
     if (q->available[place].count == 0 && waiting->count && waiting->entries[0].key > begin)
         begin = waiting->entries[0].key;
@@ -180,12 +134,12 @@ static double next_begin(const sequencing *q, uint32_t place)
 // earlier may still come.
 static uint32_t take_available(sequencing *q, uint32_t place, double begin)
 {
-    heap *waiting = &q->waiting[place], *available = &q->available[place];
+    tni_heap *waiting = &q->waiting[place], *available = &q->available[place];
     while (waiting->count && waiting->entries[0].key <= begin) {
-        uint32_t segment = heap_pop(waiting);
-        heap_push(available, -q->rank_ns[segment], segment);
+        uint32_t segment = tni_heap_pop(waiting);
+        tni_heap_push(available, -q->rank_ns[segment], segment);
     }
-    return heap_pop(available);
+    return tni_heap_pop(available);
 }
 
 static void run_segment(sequencing *q, uint32_t segment, double begin)
@@ -248,55 +202,17 @@ static bool put_segments(sequencing *q, tni_arena *arena)
     return true;
 }
 
-// A transfer belongs to the first segment that reads what it brings.
-static bool put_transfers(sequencing *q, tni_arena *arena)
-{
-    tni_schedule *s = q->schedule;
-    const tn_graph *graph = s->graph;
-    tni_transfer *sorted = tni_arena_take_array(arena, s->transfer_count, sizeof *sorted);
-    uint32_t *first = tni_arena_take_indices(q->scratch, graph->storage_count), count = 0;
-    uint32_t *next = tni_arena_take_array(q->scratch, s->transfer_count, sizeof *next);
-    bool *is_put = tni_arena_take_array(q->scratch, s->transfer_count, sizeof *is_put);
-    if (!sorted || !first || !next || !is_put)
-        return false;
-    for (uint32_t t = s->transfer_count; t-- > 0;) {   // lists by storage
-        next[t] = first[s->transfers[t].storage];
-        first[s->transfers[t].storage] = t;
-    }
-    for (uint32_t i = 0; i < s->segment_count; i++)
-        for (uint32_t k = 0; k < s->segments[i].unit_count; k++) {
-            const tni_claim *unit = s->units[s->segments[i].first_unit + k];
-            for (uint32_t n = 0; n < unit->node_count; n++) {
-                uint32_t reads[TNI_MAX_READS];
-                uint32_t read_count = tni_node_reads(graph, &graph->nodes[unit->nodes[n]], reads);
-                for (uint32_t r = 0; r < read_count; r++)
-                    for (uint32_t t = first[graph->values[reads[r]].storage]; t != TNP_NONE;
-                         t = next[t]) {
-                        if (is_put[t] || s->transfers[t].to != unit->place)
-                            continue;
-                        is_put[t] = true;
-                        sorted[count] = s->transfers[t];
-                        sorted[count++].segment = i;
-                    }
-            }
-        }
-    s->transfers = sorted;
-    return !TN_NEVER(count != s->transfer_count);
-}
-
 tn_status tni_sequence_segments(tni_schedule *schedule, tni_arena *arena, tni_arena *scratch,
                                 tn_error *err)
 {
     sequencing q = { .schedule = schedule, .scratch = scratch };
-    if (schedule->transfer_count == 0)
-        return TN_OK;
     if (!take_tables(&q))
         return tni_fail_memory(err, "segments", schedule->segment_count * sizeof(tni_segment));
     find_segments(&q);
     find_edges(&q);
     find_ranks(&q);
     find_sequence(&q);
-    if (!put_segments(&q, arena) || !put_transfers(&q, arena))
+    if (!put_segments(&q, arena))
         return tni_fail_memory(err, "segments", schedule->segment_count * sizeof(tni_segment));
     return TN_OK;
 }

@@ -2,7 +2,14 @@
 #ifndef TNI_SCHED_SOLVE_INTERNAL_H
 #define TNI_SCHED_SOLVE_INTERNAL_H
 
+#include <tenon/plugin.h>
+
 #include "sched/problem.h"
+
+// What sums of one cost that were added up in different ways differ by, as a part of it; and those
+// that one function added up. What is less by no more is no better.
+#define TNI_ROUNDING       1e-9
+#define TNI_LEAST_ROUNDING 1e-12
 
 // The best assignment so far, and what no assignment can be below.
 typedef struct tni_solving {
@@ -25,8 +32,7 @@ typedef struct tni_solving {
 
 // Takes an assignment with an order, if it is better. Whether it is.
 bool tni_solving_consider(tni_solving *s, const uint32_t *chosen, const char *method);
-bool tni_solving_is_proved_optimal(const tni_solving *s);   // costs no more than the bound
-bool tni_solving_is_done(const tni_solving *s);             // within the limits, and proven
+bool tni_solving_is_done(const tni_solving *s);   // within the limits, and proven the best
 
 // Elimination, until the units have an order: of claim costs and prices as given.
 typedef struct tni_ordered {
@@ -59,11 +65,19 @@ typedef struct tni_changes {
 
 // All nodes bare. false: out of memory.
 bool tni_changes_make(const tni_problem_index *index, tni_arena *arena, tni_changes *out);
-void tni_changes_clear(tni_changes *changes);
 void tni_changes_add(tni_changes *changes, uint32_t claim);      // its nodes are bare
 void tni_changes_remove(tni_changes *changes, uint32_t claim);   // it is chosen
 void tni_changes_set(tni_changes *changes, const uint32_t *chosen);
 uint64_t tni_changes_above(const tni_changes *changes);   // bytes above limits
+
+// Whether all nodes of a claim are bare.
+static inline bool tni_changes_are_bare(const tni_changes *changes, const tni_problem_claim *claim)
+{
+    for (uint32_t i = 0; i < claim->node_count; i++)
+        if (changes->chosen[claim->nodes[i]] != TNP_NONE)
+            return false;
+    return true;
+}
 
 // ----------------------------------------------------------------------------------------- methods
 

@@ -1,14 +1,14 @@
 // takers.c: which places have a claim on each node.
 #include "sched/sched_internal.h"
 
-bool tni_claim_is_cramped(const tni_keeping *keeping, const tni_claim *claim)
+bool tni_claim_is_cramped(const tni_memories *memories, const tni_claim *claim)
 {
     uint64_t most = claim->scratch_bytes;
     for (uint32_t p = 0; p < claim->pack_count; p++) {
         bool is_kept = !(claim->packs[p].flags & TNP_PACK_BAKED);
         most = is_kept && claim->packs[p].bytes > most ? claim->packs[p].bytes : most;
     }
-    return keeping->largest && most > keeping->largest[claim->place];
+    return memories->largest && most > memories->largest[claim->place];
 }
 
 static void add(const tni_takers *takers, const tni_claim *claim, uint64_t here)
@@ -35,7 +35,7 @@ bool tni_find_takers(const tn_graph *graph, const tni_answers *answers,
         const tni_claim *claim = &answers->claims[c];
         uint64_t here = UINT64_C(1) << claim->place & tni_places_of(request);
         add(out, claim, here);
-        if (!tni_claim_is_cramped(&request->keeping, claim))
+        if (!tni_claim_is_cramped(&request->memories, claim))
             add(&roomy, claim, here);
     }
     for (uint32_t n = 0; n < graph->node_count; n++)

@@ -11,10 +11,12 @@
 #include "sched/limits.h"
 
 enum {
-    MOST_MOVES = 20,          // at one strictness
-    MOST_CHANGES = 1 << 20,   // of claims, all together
+    MOST_MOVES = 20,          // at one strictness: each looks at all runs anew
+    MOST_CHANGES = 1 << 20,   // of claims, all together: about a tenth of a second
+    LOOK_SHARE = 4,           // one look at all runs gets this part of them, or has fewer parents
 };
 
+// Times what bytes above a limit are worth: as much, more, and more than anything saves.
 static const double strictness[] = { 1, 3, 1000 };
 
 typedef struct moving {
@@ -48,14 +50,6 @@ static double priced_ns(const moving *m)
     return ns;
 }
 
-static bool are_bare(const tni_changes *changes, const tni_problem_claim *claim)
-{
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        if (changes->chosen[claim->nodes[i]] != TNP_NONE)
-            return false;
-    return true;
-}
-
 // From the base on, node by node. best NULL: does it, else looks at each end for a better one.
 static void take(moving *m, const uint32_t *base, const window *w, window *best)
 {
@@ -69,12 +63,12 @@ static void take(moving *m, const uint32_t *base, const window *w, window *best)
             continue;
         if (changes->chosen[n] != TNP_NONE)
             tni_changes_remove(changes, changes->chosen[n]);
-        if (claim->nodes[claim->node_count - 1] == n && are_bare(changes, claim))
+        if (claim->nodes[claim->node_count - 1] == n && tni_changes_are_bare(changes, claim))
             tni_changes_add(changes, w->from[n]);
         if (!best || changes->bare_count || changes->torn_count)
             continue;
         double ns = priced_ns(m);
-        if (ns < best->ns * (1 - 1e-9))
+        if (ns < best->ns * (1 - TNI_ROUNDING))
             *best = (window){ w->from, w->begin, n + 1, ns };
     }
 }
@@ -85,7 +79,7 @@ static window find(moving *m, const uint32_t *base)
 {
     const tni_limited *l = m->l;
     uint64_t nodes = l->problem->node_count;
-    bool are_few = nodes * nodes * l->parent_count <= MOST_CHANGES / 4;
+    bool are_few = nodes * nodes * l->parent_count <= MOST_CHANGES / LOOK_SHARE;
     uint32_t first = are_few ? 0 : l->first_on_place;
     uint32_t end = are_few ? l->parent_count : first + l->on_place_count;
     tni_changes_set(&m->l->changes, base);

@@ -218,6 +218,8 @@ assert len(p["compared"]) > 3 and all(c["times"] >= 0.999 or c["outcome"] == "no
 @test "what is wrong with a placement is told by the option, and what to do" {
     fails_with 2 "tenon: -ot: override 'ffn(' at character 4: " on "$two" run austen a -n 1 -ot 'ffn(=a'
     fails_with 2 "tenon: -ot 'ffn=a,attn=b': one REGEX=DEVICE is expected: repeat -ot for more" on "$two" run austen a -n 1 -ot 'ffn=a,attn=b'
+    fails_with 2 "tenon: -ot 'ffn=zz,attn=b': one REGEX=DEVICE is expected" on "$two" run austen a -n 1 -ot 'ffn=zz,attn=b'
+    on "$two" plan austen --ctx 64 -ot '(?=ffn,|blk)blk=a' >/dev/null
     fails_with 2 "tenon: --device: a is given twice" on "$two" run austen a -n 1 --device a,a
     on "$two" run austen "It is" -n 1 --ctx 64 --device cpu --explain >text 2>told
     grep -q '^cpu0: needs' told

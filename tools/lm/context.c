@@ -61,31 +61,6 @@ static tn_status apply_options(tlm_context *c, const tlm_context_options *o, tn_
     return TN_OK;
 }
 
-// What the placement divides, on the devices that the session will have.
-static tn_status find_split(tlm_context *c, const tn_runtime *runtime, const tlm_context_options *o,
-                            tn_error *err)
-{
-    uint32_t count = tn_runtime_device_count(runtime), used = 0;
-    tn_device *const *devices = o->devices;
-    tn_device **found = NULL;
-    if (o->device_count == 0) {
-        found = tlm_alloc(&c->allocator, count, sizeof(tn_device *));
-        if (!found)
-            return tlm_fail_memory(err, "a list of devices");
-        for (uint32_t i = 0; i < count; i++) {
-            tn_device *device = tn_runtime_device(runtime, i);
-            if (tn_device_is_default(device))
-                found[used++] = device;
-        }
-        devices = found;
-    }
-    tlm_split_init(&c->split, &c->overrides.placement, devices, found ? used : o->device_count,
-                   &c->hparams);
-    if (found)
-        tlm_free(&c->allocator, found);
-    return TN_OK;
-}
-
 static void gather_warnings(tlm_context *c)
 {
     char note[2 * TLM_NOTE_BYTES];
@@ -189,10 +164,11 @@ tn_status tlm_context_create(tn_runtime *runtime, const tn_model *model,
         status = apply_options(c, &given, err);
     if (status == TN_OK)
         status = tlm_overrides_take(&c->overrides, model, &given, &allocator, err);
-    if (status == TN_OK)
-        status = find_split(c, runtime, &given, err);
-    if (status == TN_OK)
+    if (status == TN_OK) {
+        tlm_split_init(&c->split, &c->overrides.placement, runtime, given.devices,
+                       given.device_count, &c->hparams);
         status = tlm_context_build(c, err);
+    }
     if (status == TN_OK)
         status = create_session(c, runtime, &given, err);
     if (status == TN_OK)

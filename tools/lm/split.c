@@ -11,11 +11,22 @@ enum {
     UNITS_A_PART = 8,   // on average at least so many, where blocks permit: shares are kept to 1/16
 };
 
-static bool is_cpu(const tn_device *device, tn_device_info *info)
+// The devices that are no CPUs, or the CPUs where there is nothing else, each with its memory as
+// its share.
+static void find_parts(tlm_split *split, const tn_runtime *runtime, tn_device *const *devices,
+                       uint32_t device_count)
 {
-    *info = (tn_device_info){ .size = sizeof *info };
-    tn_device_describe(device, info);
-    return info->kind == TN_KIND_CPU;
+    uint32_t count = device_count ? device_count : tn_runtime_device_count(runtime);
+    for (int of_cpus = 0; of_cpus < 2 && split->parts == 0; of_cpus++)
+        for (uint32_t i = 0; i < count && split->parts < TLM_MOST_PARTS; i++) {
+            tn_device *device = device_count ? devices[i] : tn_runtime_device(runtime, i);
+            tn_device_info info = { .size = sizeof info };
+            if (device_count == 0 && !tn_device_is_default(device))
+                continue;
+            tn_device_describe(device, &info);
+            if ((info.kind == TN_KIND_CPU) == of_cpus)
+                split->shares[split->parts++] = (double)info.memory_bytes;
+        }
 }
 
 // Shares that were given, or the devices' memories where all are known, or equal ones.
@@ -36,21 +47,15 @@ static void take_shares(tlm_split *split, const tn_placement *placement)
         split->parts = 0;
 }
 
-void tlm_split_init(tlm_split *split, const tn_placement *placement, tn_device *const *devices,
-                    uint32_t device_count, const tlm_hparams *p)
+void tlm_split_init(tlm_split *split, const tn_placement *placement, const tn_runtime *runtime,
+                    tn_device *const *devices, uint32_t device_count, const tlm_hparams *p)
 {
-    uint32_t others = 0;
-    tn_device_info info;
     *split = (tlm_split){ .parts = 0 };
     if (!placement ||
         (placement->split_mode != TN_SPLIT_ROW && placement->split_mode != TN_SPLIT_TENSOR))
         return;
     split->has_heads = placement->split_mode == TN_SPLIT_TENSOR;
-    for (uint32_t i = 0; i < device_count; i++)
-        others += !is_cpu(devices[i], &info);
-    for (uint32_t i = 0; i < device_count && split->parts < TLM_MOST_PARTS; i++)
-        if (!is_cpu(devices[i], &info) || !others)
-            split->shares[split->parts++] = (double)info.memory_bytes;
+    find_parts(split, runtime, devices, device_count);
     take_shares(split, placement);
 
     uint32_t layers = (uint32_t)p->layers + 1;

@@ -37,10 +37,11 @@ static inline tlm_range tlm_cut_range(const tlm_cut *cut, uint32_t part)
     return (tlm_range){ cut->begin[part], cut->begin[part + 1] - cut->begin[part] };
 }
 
-// What a placement asks for on these devices, those of the session. Part p is the p-th of them that
-// is no CPU, or the p-th where all are CPUs. Mistakes in it are left to tn_session_create.
-void tlm_split_init(tlm_split *split, const tn_placement *placement, tn_device *const *devices,
-                    uint32_t device_count, const tlm_hparams *hparams);
+// What a placement asks for on the devices of a session; device_count 0: those that the runtime
+// uses unnamed. Part p is the p-th of them that is no CPU, or the p-th where all are CPUs. Mistakes
+// in it are left to tn_session_create.
+void tlm_split_init(tlm_split *split, const tn_placement *placement, const tn_runtime *runtime,
+                    tn_device *const *devices, uint32_t device_count, const tlm_hparams *hparams);
 
 // Whether a layer is divided; layer L: what comes after the last, and the embeddings.
 bool tlm_split_divides(const tlm_split *split, uint32_t layer);

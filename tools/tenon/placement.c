@@ -169,16 +169,14 @@ static int find_device(tn_runtime *runtime, bool are_named, const char *option, 
     return code;
 }
 
-// "a=b,c=d" in place of two options: a pattern that contains a device.
-static int check_pattern(tn_runtime *runtime, const char *option, const char *text, size_t length)
+// "a=b,c=d" in place of two options: a pattern that contains what could be the name of a device,
+// whether there is one or not. "(?=b,c)" is none.
+static int check_pattern(const char *option, const char *text, size_t length)
 {
     for (const char *at = text; (at = memchr(at, '=', length - (size_t)(at - text))); at++) {
-        char name[64];
-        size_t size = strcspn(at + 1, ",=");
-        if (at[1 + size] != ',' || size >= sizeof name)
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)size, at + 1);
-        if (strcmp(name, "cpu") == 0 || tn_runtime_find_device(runtime, name))
+        size_t size = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+        bool is_lookaround = at > text && (at[-1] == '?' || at[-1] == '<');
+        if (size && at[1 + size] == ',' && !is_lookaround)
             return cli_fail(CLI_USAGE, "%s '%s': one REGEX=DEVICE is expected: repeat %s for more",
                             option, text, option);
     }
@@ -203,7 +201,7 @@ static int take_overrides(tn_runtime *runtime, bool are_named, const cli_list *t
         to->overrides[i].pattern = to->patterns[i];
         if (!to->patterns[i])
             return cli_fail(CLI_MEMORY, "not enough memory for %u overrides", texts->count);
-        code = check_pattern(runtime, texts->typed[i], text, (size_t)(equals - text));
+        code = check_pattern(texts->typed[i], text, (size_t)(equals - text));
         if (code == CLI_OK)
             code = find_device(runtime, are_named, texts->typed[i], equals + 1,
                                &to->overrides[i].device);

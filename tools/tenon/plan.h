@@ -61,10 +61,11 @@ typedef struct plan_report {
     plan_schedule *schedules;    // by graph
     double *claim_factors;       // by device: its claims cost so many times what it says
     uint32_t *is_measured;       // by device: whether that was measured
-    plan_link *links;            // device_count * (device_count - 1)
-    uint32_t *tokens;            // by graph: at once
-    uint32_t *largest;           // by device: the graph that its arena is sized for
-    plan_live *live;             // of these graphs, by device, the largest value first
+    uint32_t link_count;
+    plan_link *links;    // between any two devices, both ways
+    uint32_t *tokens;    // by graph: at once
+    uint32_t *largest;   // by device: the graph that its arena is sized for
+    plan_live *live;     // of these graphs, by device, the largest value first
     uint32_t live_count;
     bool is_checked;
 } plan_report;
@@ -76,6 +77,8 @@ uint64_t plan_needed(const tn_device_memory *device);
 // a line; plan_drop_report in any case.
 int plan_make_report(plan_report *report, const cli_loaded *loaded);
 void plan_drop_report(plan_report *report);
+// One line that is safe to show: names come from the file.
+const char *plan_safe(const char *text, tn_error *room);
 
 void plan_print_text(const plan_report *report);
 int plan_print_json(const plan_report *report);
@@ -91,12 +94,7 @@ json_t *plan_warnings(void);
 // a line.
 int plan_find_schedules(plan_report *report, const tn_session *session, tn_runtime *runtime);
 void plan_drop_schedules(plan_report *report);
-void plan_print_schedules(const plan_report *report);
-// Adds the schedule of a graph to an object. false: out of memory.
-bool plan_add_schedule(json_t *to, const plan_report *report, uint32_t graph);
-json_t *plan_links(const plan_report *report);
-// One line that is safe to show: names come from the file.
-const char *plan_safe(const char *text, tn_error *room);
+void plan_print_schedules(const plan_report *report);   // plan_schedule_text.c
 
 // --------------------------------------------------------------------------------------- intervals
 

@@ -1,5 +1,5 @@
 // plan_json.c: what `tenon plan MODEL --json` prints.
-#include <stdio.h>
+#include <math.h>
 
 #include "json.h"
 #include "plan.h"
@@ -44,6 +44,75 @@ static json_t *devices_of(const plan_report *r)
     return list;
 }
 
+static const char *known_by(const tn_link_cost *link)
+{
+    return link->known_by == TN_KNOWN_BY_MEASURE  ? "measured"
+           : link->known_by == TN_KNOWN_BY_PLUGIN ? "plugin"
+                                                  : "default";
+}
+
+static json_t *links_of(const plan_report *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->link_count; i++) {
+        const plan_link *link = &r->links[i];
+        if (!link->cost.known_by)   // one of them is left out
+            continue;
+        json_array_append_new(list,
+                              json_pack("{ss ss sf sf ss}", "from", r->devices[link->from].name,
+                                        "to", r->devices[link->to].name, "latency_ns",
+                                        link->cost.latency_ns, "bytes_per_s",
+                                        link->cost.bytes_per_s, "known_by", known_by(&link->cost)));
+    }
+    return list;
+}
+
+static json_t *segments_of(const plan_report *r, const plan_schedule *s)
+{
+    json_t *list = json_array();
+    tn_error node, reason;
+    for (uint32_t i = 0; i < s->told.segment_count; i++) {
+        const tn_segment *told = &s->segments[i].told;
+        json_array_append_new(
+            list,
+            json_pack("{ss ss si ss ss si si sf}", "device", r->devices[told->device].name,
+                      "first_node", plan_safe(told->first_node, &node), "nodes",
+                      (int)told->node_count, "reason", plan_safe(s->segments[i].reason, &reason),
+                      "why", tn_begins_name(told->why), "first_step", (int)told->first_step,
+                      "steps", (int)told->step_count, "cost_ns", told->cost_ns));
+    }
+    return list;
+}
+
+static json_t *copies_of(const plan_report *r, const plan_schedule *s)
+{
+    json_t *list = json_array();
+    tn_error value;
+    for (uint32_t i = 0; i < s->told.copy_count; i++) {
+        const tn_segment_copy *told = &s->copies[i];
+        json_array_append_new(
+            list, json_pack("{ss ss ss sI si sf}", "value", plan_safe(told->value, &value), "from",
+                            r->devices[told->from].name, "to", r->devices[told->to].name, "bytes",
+                            (json_int_t)told->bytes, "segment", (int)told->segment, "cost_ns",
+                            told->cost_ns));
+    }
+    return list;
+}
+
+static bool add_schedule(json_t *to, const plan_report *r, uint32_t graph)
+{
+    const plan_schedule *s = &r->schedules[graph];
+    json_t *own = json_pack("{so so sf sf sf sf sb sf sb ss}", "segments", segments_of(r, s),
+                            "copies", copies_of(r, s), "cost_ns", s->told.cost_ns, "bound_ns",
+                            s->told.bound_ns, "gap_ns", fmax(s->told.cost_ns - s->told.bound_ns, 0),
+                            "greedy_ns", s->told.greedy_ns, "greedy_fits", (int)s->told.greedy_fits,
+                            "copies_ns", s->told.copies_ns, "cost_proved_optimal",
+                            (int)s->told.is_proved_optimal, "method", s->told.method);
+    bool is_added = own && json_object_update(to, own) == 0;
+    json_decref(own);
+    return is_added;
+}
+
 static json_t *graphs_of(const plan_report *r)
 {
     json_t *list = json_array();
@@ -54,7 +123,7 @@ static json_t *graphs_of(const plan_report *r)
             json_array_append_new(plans, plan_of(r->devices[d].name, &memory[d]));
         json_t *graph = json_pack("{si si so}", "tokens", (int)r->tokens[g], "steps",
                                   (int)memory->step_count, "plans", plans);
-        (void)plan_add_schedule(graph, r, g);   // what lacks memory here lacks it at the end too
+        (void)add_schedule(graph, r, g);   // what lacks memory here lacks it at the end too
         json_array_append_new(list, graph);
     }
     return list;
@@ -84,9 +153,9 @@ int plan_print_json(const plan_report *r)
                              r->info.architecture, "context_tokens", (int)r->info.context_tokens,
                              "batch_tokens", (int)r->tokens[r->graph_count - 1], "threads",
                              (int)r->threads, "checked", r->is_checked, "graphs", graphs_of(r),
-                             "live_at_peak", live_of(r), "links", plan_links(r), "placement",
+                             "live_at_peak", live_of(r), "links", links_of(r), "placement",
                              plan_placement(r), "warnings", plan_warnings());
     if (root)
-        (void)plan_add_schedule(root, r, r->graph_count - 1);   // cli_json_print finds what lacks
+        (void)add_schedule(root, r, r->graph_count - 1);   // cli_json_print finds what lacks
     return cli_json_print(root, "the report of the plan");
 }

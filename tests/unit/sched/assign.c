@@ -1,5 +1,4 @@
-// Which claim gets each node: fusions where they are cheaper, states on one device, and words for
-// what no device takes.
+// Which claim gets each node: fusions where they are cheaper, and states on one device.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,39 +198,6 @@ static void what_is_written_through_stays_too(void **state)
     assert_int_equal(rig_place(&r, y), 1);
 }
 
-// ---------------------------------------------------------------------------------------- refusals
-
-static void a_node_that_no_device_takes_is_named_with_each_reason(void **state)
-{
-    (void)state;
-    tn_value x = rig_input(&r, "x");
-    tn_value y = tn_graph_op(r.graph, TNP_OP_EXP, "the odd one", &x, 1, NULL);
-    rig_finish(&r, rig_op(&r, TNP_OP_NEG, y));
-    r.fakes[0].refused_ops[0] = TNP_OP_EXP;
-    r.fakes[0].reason = "no exponents here";
-    r.fakes[1].cost_ns = 0;   // says nothing at all
-    assert_int_equal(rig_try(&r, NULL), TN_E_UNSUPPORTED);
-    assert_string_equal(
-        r.err.text,
-        "no device takes exp 'the odd one' (fake0: no exponents here; fake1: no claim)");
-    assert_int_equal(r.schedule.unit_count, 0);
-}
-
-static void a_state_that_would_have_to_move_is_told_as_the_reason(void **state)
-{
-    (void)state;
-    tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
-    rig_finish(&r, rig_op(&r, TNP_OP_EXP, s));
-    uint64_t pins[8];
-    memset(pins, 0xff, sizeof pins);
-    pins[rig_storage(&r, s)] = 2;   // the second place
-    r.fakes[1].refused_ops[0] = TNP_OP_EXP;
-    r.fakes[1].reason = "no exponents";
-    assert_int_equal(rig_try(&r, pins), TN_E_UNSUPPORTED);
-    assert_non_null(
-        strstr(r.err.text, "fake0: it would have to move 's' there; fake1: no exponents"));
-}
-
 // ------------------------------------------------------------------------------------------ memory
 
 enum { WEIGHT_BYTES = 48 };
@@ -256,8 +222,8 @@ static tn_status schedule_within(const uint64_t *limits, const uint64_t *arena_b
                                      .device_count = r.device_count,
                                      .limits = limits,
                                      .arena_bytes = arena_bytes,
-                                     .keeping = { .mapped = mapped,
-                                                  .mapped_count = TN_COUNT_OF(mapped) } };
+                                     .memories = { .mapped = mapped,
+                                                   .mapped_count = TN_COUNT_OF(mapped) } };
     tn_status status = tni_schedule_make(&request, &r.arena, &r.schedule, &r.err);
     if (status == TN_OK)
         rig_check(&r);
@@ -337,17 +303,7 @@ static void weights_go_where_they_fit(void **state)
     }
 }
 
-static void what_fits_nowhere_is_told_with_the_device_and_the_bytes(void **state)
-{
-    (void)state;
-    make_weighted_chain();
-    uint64_t limits[] = { WEIGHT_BYTES, WEIGHT_BYTES };
-    assert_int_equal(schedule_within(limits, NULL, 0), TN_E_DEVICE_MEMORY);
-    assert_string_equal(r.err.text, "weights and states do not fit: at least 96 bytes would be on "
-                                    "fake0, 48 are free, 48 are lacking");
-}
-
-static void states_that_are_kept_together_count_on_their_place(void **state)
+static void states_of_a_group_count_on_their_place(void **state)
 {
     (void)state;
     tn_value s = tn_graph_state(r.graph, "s", TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 });
@@ -358,32 +314,6 @@ static void states_that_are_kept_together_count_on_their_place(void **state)
     assert_int_equal(rig_place(&r, a), 0);
     assert_int_equal(schedule_within((uint64_t[]){ 47, 48 }, NULL, 0), TN_OK);
     assert_int_equal(rig_place(&r, a), 1);
-}
-
-static void more_devices_than_can_be_counted_are_refused(void **state)
-{
-    (void)state;
-    rig_finish(&r, rig_op(&r, TNP_OP_NEG, rig_input(&r, "x")));
-    tn_device *list[65];
-    for (int i = 0; i < 65; i++)
-        list[i] = &r.devices[0];
-    tni_schedule schedule;
-    assert_int_equal(
-        tni_schedule_make(
-            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 65 },
-            &r.arena, &schedule, &r.err),
-        TN_E_ARG);
-    assert_int_equal(
-        tni_schedule_make(
-            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 64 },
-            &r.arena, &schedule, &r.err),
-        TN_OK);
-    tni_schedule_finish(&schedule);
-    assert_int_equal(
-        tni_schedule_make(
-            &(tni_schedule_request){ .graph = r.graph, .devices = list, .device_count = 0 },
-            &r.arena, &schedule, &r.err),
-        TN_E_UNSUPPORTED);
 }
 
 static void equal_offers_go_to_the_first_device(void **state)
@@ -408,13 +338,9 @@ int main(void)
         CASE(a_state_that_is_a_length_lies_where_it_is_used),
         CASE(a_storage_that_is_pinned_stays),
         CASE(what_is_written_through_stays_too),
-        CASE(a_node_that_no_device_takes_is_named_with_each_reason),
-        CASE(a_state_that_would_have_to_move_is_told_as_the_reason),
         CASE(what_is_to_be_like_another_is_where_that_is),
         CASE(weights_go_where_they_fit),
-        CASE(what_fits_nowhere_is_told_with_the_device_and_the_bytes),
-        CASE(states_that_are_kept_together_count_on_their_place),
-        CASE(more_devices_than_can_be_counted_are_refused),
+        CASE(states_of_a_group_count_on_their_place),
         CASE(equal_offers_go_to_the_first_device),
     };
 #undef CASE

@@ -36,9 +36,9 @@ static void what_several_claims_keep_is_one_item_of_a_place(void **state)
         { .place = 0, .node_count = 1, .nodes = &nodes[2] },
     };
     const tni_answers answers = { .claim_count = 4, .claims = claims };
-    tni_kept_bytes there = { .place = 0, .data = p.weights[1], .bytes = 64 };
-    const tni_keeping keeping = { .there = &there, .there_count = 1 };
-    const tni_items_request request = { r.graph, &answers, &keeping };
+    tni_resident_bytes there = { .place = 0, .data = p.weights[1], .bytes = 64 };
+    const tni_memories memories = { .there = &there, .there_count = 1 };
+    const tni_items_request request = { r.graph, &answers, &memories };
     tni_problem_claim out[4] = { 0 };
     tni_problem problem = { 0 };
     assert_true(tni_list_items(&request, &r.arena, out, &problem));

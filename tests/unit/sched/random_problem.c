@@ -282,9 +282,9 @@ void random_problem_make(random_problem *r, const random_options *options, uint6
     }
     for (uint32_t p = 0; p < options->places && options->has_uneven_links; p++)
         links.measured_submit_ns[p] = next_random(seed) % 2 ? next_random(seed) % 10000 : 0;
-    tni_links *kept = take(&m, 1, sizeof *kept);
-    *kept = links;
-    r->problem.links = kept;
+    tni_links *own_links = take(&m, 1, sizeof *own_links);
+    *own_links = links;
+    r->problem.links = own_links;
     r->problem.places = places;
     r->problem.value_bytes = value_bytes;
     r->problem.groups = groups;

@@ -78,6 +78,22 @@ rig_products rig_make_products(rig *r)
     return p;
 }
 
+const float rig_layer_weights[RIG_LAYERS][12];
+
+void rig_make_layers(rig *r, tn_value out[RIG_LAYERS])
+{
+    tn_value y = rig_op(r, TNP_OP_NEG, rig_input(r, "x"));
+    for (uint32_t i = 0; i < RIG_LAYERS; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%u", i);
+        tn_graph_mark(r->graph, 10 + 3 * i, TN_NO_PART);   // any numbers that rise
+        tn_value w = tn_graph_weight(r->graph, name, TN_DTYPE_F32, 2, (int64_t[]){ 4, 3 },
+                                     rig_layer_weights[i], sizeof rig_layer_weights[i]);
+        out[i] = y = tn_graph_mul(r->graph, y, w);
+    }
+    rig_finish(r, y);
+}
+
 void rig_finish(rig *r, tn_value out)
 {
     tn_graph_output(r->graph, "out", out);

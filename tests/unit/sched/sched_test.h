@@ -36,6 +36,11 @@ typedef struct rig_products {
 } rig_products;
 rig_products rig_make_products(rig *r);
 
+// x, then layers of a product with a weight each, "w0" to "w4", all of 48 bytes; finished.
+enum { RIG_LAYERS = 5 };
+extern const float rig_layer_weights[RIG_LAYERS][12];
+void rig_make_layers(rig *r, tn_value out[RIG_LAYERS]);
+
 void rig_finish(rig *r, tn_value out);   // as the output "out"; fails the test (CMocka)
 
 // Makes the schedule and holds it against the graph; fails the test when that is not possible.

@@ -14,131 +14,9 @@
 #include "base/macros.h"
 #include "failing_alloc.h"
 #include "random_problem.h"
-
-enum { MOST_NODES = 14 };
+#include "solver_test.h"
 
 static uint32_t rounds = 20;   // of each kind
-
-// ----------------------------------------------------------------------- all assignments there are
-
-typedef struct all {
-    const tni_problem *problem;
-    uint32_t chosen[MOST_NODES];
-    double best_ns;   // INFINITY: none
-} all;
-
-static bool has_order(const all *a)
-{
-    const tni_problem *problem = a->problem;
-    uint32_t done = 0, node_done[MOST_NODES] = { 0 };
-    for (bool moves = true; moves;) {
-        moves = false;
-        for (uint32_t n = 0; n < problem->node_count; n++) {
-            const tni_problem_claim *claim = &problem->claims[a->chosen[n]];
-            bool is_ready = claim->nodes[0] == n && !node_done[n];
-            for (uint32_t i = 0; i < claim->node_count && is_ready; i++)
-                for (uint32_t e = problem->first_before[claim->nodes[i]];
-                     e < problem->first_before[claim->nodes[i] + 1]; e++)
-                    is_ready &= node_done[problem->before[e]] ||
-                                a->chosen[problem->before[e]] == a->chosen[n];
-            for (uint32_t i = 0; i < claim->node_count && is_ready; i++, done++)
-                node_done[claim->nodes[i]] = 1;
-            moves |= is_ready;
-        }
-    }
-    return done == problem->node_count;
-}
-
-static bool fits(const all *a)
-{
-    const tni_problem *problem = a->problem;
-    uint32_t place_of_group[MOST_NODES];
-    memset(place_of_group, 0xff, sizeof place_of_group);
-    for (uint32_t n = 0; n < problem->node_count; n++) {
-        uint32_t place = problem->claims[a->chosen[n]].place, group = problem->groups[n];
-        if (group == TNP_NONE)
-            continue;
-        if (place_of_group[group] != TNP_NONE && place_of_group[group] != place)
-            return false;
-        place_of_group[group] = place;
-    }
-    for (uint32_t p = 0; problem->limits && p < problem->place_count; p++) {
-        bool *has = calloc(problem->item_count, sizeof *has);
-        uint64_t used = 0;
-        bool is_used = false;
-        for (uint32_t g = 0; g < problem->group_count; g++)
-            used += place_of_group[g] == p ? problem->group_bytes[g] : 0;
-        for (uint32_t n = 0; n < problem->node_count; n++) {
-            const tni_problem_claim *claim = &problem->claims[a->chosen[n]];
-            if (claim->place != p)
-                continue;
-            is_used = true;
-            used += claim->nodes[0] == n ? claim->bytes : 0;
-            for (uint32_t i = 0; i < claim->item_count; i++)
-                has[problem->claim_items[claim->first_item + i]] = true;
-        }
-        for (uint32_t i = 0; i < problem->item_count; i++)
-            used += has[i] ? problem->item_bytes[i] : 0;
-        free(has);
-        if (used + (is_used ? problem->fixed_bytes[p] : 0) > problem->limits[p])
-            return false;
-    }
-    return true;
-}
-
-static double cost_of(const tni_problem *problem, const uint32_t *chosen)
-{
-    double ns = 0;
-    for (uint32_t n = 0; n < problem->node_count; n++) {
-        uint64_t there = UINT64_C(1) << problem->claims[chosen[n]].place;
-        ns += problem->claims[chosen[n]].nodes[0] == n ? problem->claims[chosen[n]].cost_ns : 0;
-        for (uint32_t r = n + 1; r < problem->node_count; r++)
-            for (uint32_t e = problem->first_operand[r]; e < problem->first_operand[r + 1]; e++) {
-                uint32_t place = problem->claims[chosen[r]].place;
-                if (problem->operands[e] != n || (there >> place & 1))
-                    continue;
-                there |= UINT64_C(1) << place;
-                ns += tni_links_cost_ns(problem->links, problem->claims[chosen[n]].place, place,
-                                        problem->value_bytes[n]);
-            }
-    }
-    return ns;
-}
-
-static bool is_free(const all *a, const tni_problem_claim *claim)
-{
-    for (uint32_t i = 0; i < claim->node_count; i++)
-        if (a->chosen[claim->nodes[i]] != TNP_NONE ||
-            !(a->problem->places[claim->nodes[i]] >> claim->place & 1))
-            return false;
-    return true;
-}
-
-// claim_ns: of what is chosen so far.
-static void try_all(all *a, double claim_ns)
-{
-    uint32_t n = 0;
-    while (n < a->problem->node_count && a->chosen[n] != TNP_NONE)
-        n++;
-    if (claim_ns >= a->best_ns)
-        return;
-    if (n == a->problem->node_count) {
-        double ns = cost_of(a->problem, a->chosen);
-        if (ns < a->best_ns && fits(a) && has_order(a))
-            a->best_ns = ns;
-        return;
-    }
-    for (uint32_t c = 0; c < a->problem->claim_count; c++) {
-        const tni_problem_claim *claim = &a->problem->claims[c];
-        if (claim->nodes[0] != n || !is_free(a, claim))
-            continue;
-        for (uint32_t i = 0; i < claim->node_count; i++)
-            a->chosen[claim->nodes[i]] = c;
-        try_all(a, claim_ns + claim->cost_ns);
-        for (uint32_t i = 0; i < claim->node_count; i++)
-            a->chosen[claim->nodes[i]] = TNP_NONE;
-    }
-}
 
 // ----------------------------------------------------------------------------------------- checks
 
@@ -179,7 +57,7 @@ static double greedy_ns(const tni_problem *problem, uint32_t *chosen)
     for (int alone = 0; alone < 2 && ns == INFINITY; alone++)
         if (tni_solve_greedily(&index, alone, &arena, chosen, &has_memory) == problem->node_count &&
             tni_problem_has_order(&index, chosen, cycle, &count))
-            ns = cost_of(problem, chosen);
+            ns = plain_cost_ns(problem, chosen);
     assert_true(has_memory);
     tni_arena_finish(&arena);
     return ns;
@@ -194,32 +72,30 @@ static void check_against_all(const random_options *options, uint64_t *seed, tal
     random_problem r;
     tni_solution s;
     char says[96];
-    uint32_t chosen[MOST_NODES];
+    uint32_t chosen[PLAIN_MOST_NODES], greedily[PLAIN_MOST_NODES];
     snprintf(says, sizeof says, "%s of %u nodes, %u places, seed %llu", shape_names[options->shape],
              options->nodes, options->places, (unsigned long long)*seed);
     random_problem_make(&r, options, seed);
-    all a = { .problem = &r.problem, .best_ns = INFINITY };
-    memset(a.chosen, 0xff, sizeof a.chosen);
-    try_all(&a, 0);
+    double best_ns = plain_best_ns(&r.problem);
     assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
     t->problems++;
-    if (s.bound_ns > a.best_ns * (1 + 1e-9))
-        fail_msg("%s: the bound %.3f is above the best, %.3f", says, s.bound_ns, a.best_ns);
-    if (s.is_found != (a.best_ns < INFINITY))
-        fail_msg("%s: found %d, the best is %.3f", says, s.is_found, a.best_ns);
-    if (s.is_proved_optimal && s.is_found && !is_near(s.cost_ns, a.best_ns))
-        fail_msg("%s: %.3f is not the best, %.3f", says, s.cost_ns, a.best_ns);
+    if (s.bound_ns > best_ns * (1 + 1e-9))
+        fail_msg("%s: the bound %.3f is above the best, %.3f", says, s.bound_ns, best_ns);
+    if (s.is_found != (best_ns < INFINITY))
+        fail_msg("%s: found %d, the best is %.3f", says, s.is_found, best_ns);
+    if (s.is_proved_optimal && s.is_found && !is_near(s.cost_ns, best_ns))
+        fail_msg("%s: %.3f is not the best, %.3f", says, s.cost_ns, best_ns);
     if (s.is_found) {
-        memcpy(a.chosen, chosen, sizeof chosen);
         check_solution(&r.problem, &s, says);
-        if (!fits(&a) || !has_order(&a))
-            fail_msg("%s: no assignment: fits %d, has an order %d", says, fits(&a), has_order(&a));
-        if (!is_near(s.cost_ns, cost_of(&r.problem, chosen)))
+        bool fits = plain_fits(&r.problem, chosen), has_order = plain_has_order(&r.problem, chosen);
+        if (!fits || !has_order)
+            fail_msg("%s: no assignment: fits %d, has an order %d", says, fits, has_order);
+        if (!is_near(s.cost_ns, plain_cost_ns(&r.problem, chosen)))
             fail_msg("%s: another cost is told", says);
         t->found++;
-        t->best += is_near(s.cost_ns, a.best_ns);
-        t->better_than_greedy += s.cost_ns < greedy_ns(&r.problem, a.chosen) * (1 - 1e-9);
-        if (s.greedy_ns < INFINITY && s.greedy_fits != fits(&a))
+        t->best += is_near(s.cost_ns, best_ns);
+        t->better_than_greedy += s.cost_ns < greedy_ns(&r.problem, greedily) * (1 - 1e-9);
+        if (s.greedy_ns < INFINITY && s.greedy_fits != plain_fits(&r.problem, greedily))
             fail_msg("%s: greedy fits: %d is told", says, s.greedy_fits);
     } else if (s.is_covered) {
         assert_int_not_equal(s.full_place, TNP_NONE);
@@ -250,7 +126,7 @@ static tally check_kinds(uint32_t kinds, bool has_limits, uint64_t seed)
         for (uint32_t kind = 0; kind < kinds; kind++)
             for (shape which = 0; which < SHAPES; which++) {
                 uint32_t places = 2 + next_random(&seed) % 2;
-                uint32_t most = places == 2 ? MOST_NODES : 10;
+                uint32_t most = places == 2 ? PLAIN_MOST_NODES : 10;
                 random_options options = options_of(kind, 1 + next_random(&seed) % most, places);
                 options.has_limits = has_limits;
                 options.shape = which;
@@ -302,7 +178,7 @@ static void many_nodes_never_cost_more_than_greedy(void **state)
                 if (!s.is_found)
                     fail_msg("%s, kind %u: nothing found", shape_names[which], kind);
                 check_solution(&r.problem, &s, shape_names[which]);
-                assert_true(is_near(s.cost_ns, cost_of(&r.problem, chosen)));
+                assert_true(is_near(s.cost_ns, plain_cost_ns(&r.problem, chosen)));
                 assert_true(s.cost_ns <= greedy);
                 assert_true(s.greedy_ns == greedy || is_near(s.greedy_ns, greedy));
                 better += s.cost_ns < greedy * (1 - 1e-9);

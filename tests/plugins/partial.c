@@ -1,6 +1,6 @@
-// session_partial.c: a plugin for tests. It opens the CPU plugin and passes every call on to it, so
-// its results have the same bits, and can be told to be less: to refuse ops, to hide its memory
-// from the host, to have little of it, to fail at one call.
+// partial.c: the CPU plugin, to which every call is passed on, so that results have the same bits;
+// it can be told to be less: to refuse ops, to hide its memory from the host, to have little of it,
+// to fail at one call.
 //
 //   plugin.partial.refuse            ops, by number, with commas between: "35,37"
 //   plugin.partial.most_rows         set_rows of more rows than these is refused too
@@ -20,14 +20,13 @@
 //
 // What it handed out and did not get back it logs when it is stopped. One instance at a time: the
 // objects of the CPU plugin go through as they are, so what is counted is of this file.
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <tenon/plugin.h>
+#include "wrapped_cpu.h"
 
 #if defined(__x86_64__)
 #define MACHINE 62
@@ -91,11 +90,7 @@ static void gone(const void *object)
 
 static tnp_status start(const tnp_host *host, tnp_instance **out, tnp_error *err)
 {
-    void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library ? dlsym(library, "tenon_plugin_query") : NULL;
-    tnp_query query;
-    memcpy(&query, &symbol, sizeof query);
-    it.cpu = query ? query(TNP_ABI_CURRENT, err) : NULL;
+    it.cpu = wrapped_cpu(TN_CPU_PLUGIN, TNP_ABI_CURRENT, err);
     it.host = host;
     it.calls = 0;
     it.alive = 0;

@@ -1,0 +1,197 @@
+// packs.c: constants in the layout that a claim asked for, made by the plugin on all threads.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/integer.h"
+#include "base/map_guard.h"
+#include "exec/session.h"
+
+enum { MOST_ROOM_BYTES = 1 << 30 };   // of one buffer: large pages need no more
+
+static uint64_t aligned(const tni_lane *lane, uint64_t bytes)
+{
+    uint64_t whole;
+    return tni_align_u64(bytes, lane->memory.alignment_bytes, &whole) ? whole : bytes;
+}
+
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static tn_status find_room(tni_lane *lane, uint64_t bytes, tni_pack_room *room, tn_error *err)
+{
+    if (room->buffer && bytes <= room->bytes - room->used)
+        return TN_OK;
+    uint64_t most = lane->memory.max_buffer_bytes ? lane->memory.max_buffer_bytes : UINT64_MAX;
+    uint64_t ask = at_most(at_most(room->left_bytes, most), MOST_ROOM_BYTES);
+    tni_pack_room next = { .left_bytes = room->left_bytes, .bytes = ask > bytes ? ask : bytes };
+    tn_status status = tni_lane_allocate(lane, next.bytes, "packed weights", &next.buffer,
+                                         &next.map, err);
+    if (status == TN_OK && next.map)
+        tni_alloc_will_fill(next.map, next.bytes);
+    if (status == TN_OK)
+        *room = next;   // packs hold the buffer before
+    return status;
+}
+
+typedef struct packing {
+    tni_lane *lane;
+    const tnp_value *value;
+    const tni_pack *pack;
+    const unsigned char *source;
+    unsigned char *to;
+    uint64_t groups;         // of all matrices
+    uint64_t source_bytes;   // of a group; 0 = they do not lie one after another in a mapped file
+    atomic_int status;       // the first failure
+    tnp_error error;         // of the worker that failed first
+} packing;
+
+// Each worker packs a part of the groups, counted through all matrices, some MiB at a time: the
+// pages of a mapped file that these were made of are given back, so that a weight is in memory
+// once.
+static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t workers)
+{
+    enum { PIECE_BYTES = 2 << 20 };
+    packing *p = argument;
+    (void)team;
+    const uint64_t end = p->groups * (worker + 1) / workers, each = p->pack->group_bytes,
+                   piece = PIECE_BYTES / each + 1;
+    for (uint64_t at = p->groups * worker / workers; at < end; at += piece) {
+        uint64_t next = at_most(at + piece, end);
+        if (atomic_load(&p->status) != TNP_OK)
+            return;
+        tnp_error error = tni_plugin_error();
+        tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout,
+                                                 p->source, at, next, p->to + at * each, &error);
+        int expected = TNP_OK;
+        if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
+            p->error = error;
+        tni_map_guard_drop_pages(p->source + at * p->source_bytes, (next - at) * p->source_bytes);
+    }
+}
+
+static tn_status pack_into(tn_session *session, packing *p, const char *name, tni_pack_room *room,
+                           tni_resident *made, tn_error *err)
+{
+    unsigned char *staging = NULL;
+    uint64_t bytes = aligned(p->lane, p->pack->bytes);
+    tn_status status = find_room(p->lane, bytes, room, err);
+    if (status != TN_OK)
+        return status;
+    made->buffer = room->buffer;
+    made->offset = room->used;
+    if (!room->map && !(staging = tni_alloc(&session->arena.allocator, p->pack->bytes)))
+        status = tni_fail_memory(err, name, p->pack->bytes);
+    if (status == TN_OK) {
+        p->to = room->map ? (unsigned char *)room->map + room->used : staging;
+        tni_pool_run(tni_runtime_pool(session->runtime), UINT32_MAX, pack_part, p);
+        if (atomic_load(&p->status) != TNP_OK)
+            status = tni_lane_fail(p->lane, "pack", atomic_load(&p->status), &p->error, err);
+    }
+    if (status == TN_OK && staging) {
+        tnp_copy copy = { .size = sizeof copy,
+                          .to_buffer = made->buffer,
+                          .to_offset = made->offset,
+                          .from_host = staging,
+                          .bytes = p->pack->bytes,
+                          .rows = 1 };
+        status = tni_lane_copy(p->lane, &copy, err);
+    }
+    tni_free(&session->arena.allocator, staging);
+    return status;
+}
+
+// A pack is made of bytes that lie together: what does not is gathered while it is made.
+static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
+                             const tni_pack *pack, tni_pack_room *room, tni_resident *made,
+                             tni_resident **out_resident, tn_error *err)
+{
+    const tn_graph *graph = compiled->graph;
+    const tni_value *value = &graph->values[pack->value];
+    const tni_storage *storage = &graph->storages[value->storage];
+    const tni_value *owner = &graph->values[storage->owner];
+    const tn_allocator *allocator = &session->arena.allocator;
+    tnp_value described = {
+        .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name
+    };
+    memcpy(described.dims, value->dims, sizeof described.dims);
+    memcpy(described.strides, value->strides, sizeof described.strides);
+    unsigned char *gathered = NULL;
+    if (owner->run_bytes) {
+        gathered = tni_alloc(allocator, storage->bytes);
+        if (!gathered)
+            return tni_fail_memory(err, value->name, storage->bytes);
+        tni_weight_gather(owner, 0, storage->bytes, gathered);
+    }
+    packing p = { .lane = &session->lanes[made->place],
+                  .value = &described,
+                  .pack = pack,
+                  .source = (gathered ? gathered : (const unsigned char *)owner->data) +
+                            value->offset,
+                  .groups = pack->bytes / pack->group_bytes };
+    if (!gathered && value->rank <= 2)
+        p.source_bytes = pack->group_rows * (uint64_t)value->strides[1];
+    tn_status status = pack_into(session, &p, value->name, room, made, err);
+    tni_free(allocator, gathered);
+    if (status == TN_OK)
+        status = tni_resident_keep(session, made, out_resident, err);
+    if (status == TN_OK) {
+        uint64_t bytes = aligned(p.lane, pack->bytes);
+        room->used += bytes;
+        room->left_bytes -= at_most(bytes, room->left_bytes);
+    }
+    return status;
+}
+
+static tni_resident packed_resident(const tni_compiled *compiled, uint32_t place,
+                                    const tni_pack *pack)
+{
+    const tn_graph *graph = compiled->graph;
+    const tni_value *value = &graph->values[pack->value];
+    const tni_value *owner = &graph->values[graph->storages[value->storage].owner];
+    tni_resident wanted = { .place = place,
+                            .layout = pack->layout,
+                            .data = (const unsigned char *)owner->data + value->offset,
+                            .bytes = pack->bytes,
+                            .run_bytes = owner->run_bytes,
+                            .run_stride = owner->run_stride,
+                            .dtype = value->dtype };
+    memcpy(wanted.dims, value->dims, sizeof wanted.dims);
+    memcpy(wanted.strides, value->strides, sizeof wanted.strides);
+    return wanted;
+}
+
+void tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
+                       const tni_pack *pack, tni_pack_room *room)
+{
+    const tni_resident wanted = packed_resident(compiled, place, pack);
+    if (!tni_resident_find(session, &wanted))
+        room->left_bytes += aligned(&session->lanes[place], pack->bytes);
+}
+
+void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *room)
+{
+    if (room->buffer)
+        tni_resident_release_buffer(session, place, room->buffer);
+    *room = (tni_pack_room){ .buffer = NULL };
+}
+
+tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
+                            uint64_t *out_offset, tn_error *err)
+{
+    tni_resident wanted = packed_resident(compiled, place, pack);
+    tn_status status = tni_resident_make_room(session, compiled, err);
+    tni_resident *r = tni_resident_find(session, &wanted);
+    if (status == TN_OK && !r)
+        status = make_packed(session, compiled, pack, room, &wanted, &r, err);
+    if (status != TN_OK)
+        return status;
+    tni_resident_use(session, compiled, r);
+    *out_buffer = r->buffer;
+    *out_offset = r->offset;
+    return TN_OK;
+}
