@@ -277,6 +277,11 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
     }
 }
 
+static float factor(float part_largest, float largest)
+{
+    return part_largest == largest ? 1.0f : expf(part_largest - largest);
+}
+
 static void merge(const cpu_kernels *kernels, int64_t E, part all, part one)
 {
     float largest, factor_all, factor_one;
@@ -284,8 +289,8 @@ static void merge(const cpu_kernels *kernels, int64_t E, part all, part one)
     if (*one.total == 0.0f)
         return;
     largest = *one.largest > *all.largest ? *one.largest : *all.largest;
-    factor_all = *all.total == 0.0f ? 0.0f : expf(*all.largest - largest);
-    factor_one = expf(*one.largest - largest);
+    factor_all = *all.total == 0.0f ? 0.0f : factor(*all.largest, largest);
+    factor_one = factor(*one.largest, largest);
     *all.total = *all.total * factor_all + *one.total * factor_one;
     *all.largest = largest;
     kernels->blend(E, all.sums, factor_all, one.sums, factor_one, all.sums);
