@@ -363,9 +363,9 @@ static part stored_part(const cpu_job *job, const shape *s, int64_t head, int64_
     return (part){ at, at + s->E, at + s->E + 1 };
 }
 
+// Of a group whose queries are loaded.
 static void store_parts(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t chunk)
 {
-    load_queries(job, s, w, g, 0, 1);
     attend_chunk(job, s, w, g, 0, 1, chunk);
     for (int64_t r = 0; r < s->R; r++) {
         part to = stored_part(job, s, g * s->R + r, chunk);
@@ -401,6 +401,7 @@ static uint32_t phases_of_attention(const cpu_job *job, uint32_t workers)
 
 static void attend_group(const cpu_job *job, const shape *s, const work *w, int64_t g)
 {
+    load_queries(job, s, w, g, 0, 1);
     for (int64_t chunk = 0; chunk < s->chunks; chunk++)
         store_parts(job, s, w, g, chunk);
     for (int64_t head = g * s->R; head < (g + 1) * s->R; head++)
@@ -419,8 +420,10 @@ static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_
         for (int64_t g = worker; g < s.G; g += workers)
             attend_group(job, &s, &w, g);
     else if (s.T == 1 && phase == 0)
-        for (int64_t unit = worker; unit < s.chunks * s.G; unit += workers)
+        for (int64_t unit = worker; unit < s.chunks * s.G; unit += workers) {
+            load_queries(job, &s, &w, unit % s.G, 0, 1);
             store_parts(job, &s, &w, unit % s.G, unit / s.G);
+        }
     else if (s.T == 1)
         for (int64_t head = worker; head < s.R * s.G; head += workers)
             merge_head(job, &s, &w, head);
