@@ -50,6 +50,8 @@ tn_status tni_journal_init(tn_session *session, uint64_t bytes, tn_error *err)
 {
     tni_journal *journal = &session->journal;
     journal->capacity = (bytes ? bytes : DEFAULT_BYTES) / ALIGNMENT * ALIGNMENT;
+    if (journal->capacity < sizeof(entry))   // of one run, which is all without states
+        journal->capacity = sizeof(entry);
     journal->bytes = tni_alloc(&session->arena.allocator, journal->capacity);
     journal->last = NO_ENTRY;
     journal->time = FORGOTTEN + 1;

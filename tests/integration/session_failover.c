@@ -1,6 +1,7 @@
 // Sessions on simulated devices that fail: results are those of a session whose devices do not,
 // what was done is told, and what nobody can do is a status.
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -671,6 +672,37 @@ static void a_full_journal_begins_anew_with_the_states_as_they_are(void **state)
     stop(&got);
 }
 
+// Without states the latest run is all that there is to repeat, whatever size is asked for.
+static void without_states_the_smallest_journal_will_do(void **state)
+{
+    (void)state;
+    enum { RUNS = 5 };
+    float x[WIDTH], out[WIDTH];
+    tn_graph *graph = rig_graph();
+    rig_finish(graph, rig_op(graph, TNP_OP_TANH, rig_input(graph, "x", 1, WIDTH, 1, 1)));
+    for (uint64_t bytes = 1; bytes < 40; bytes++) {
+        const tn_session_options options = { .size = sizeof options, .journal_bytes = bytes };
+        tn_runtime *runtime = rig_simulated(
+            "[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":3,\"lost\":true}}]", NULL);
+        tn_session *session = NULL;
+        tn_error err = { 0 };
+        assert_int_equal(tn_session_create(runtime, (const tn_graph *const[]){ graph }, 1, &options,
+                                           &session, &err),
+                         TN_OK);
+        for (uint32_t i = 0; i < RUNS; i++) {
+            rig_fill(x, WIDTH, i);
+            rig_run(session, 0, graph, "x", x, sizeof x, NULL);
+            rig_read(session, 0, graph, "out", out, sizeof out);
+            for (size_t k = 0; k < WIDTH; k++)
+                assert_float_equal(out[k], tanhf(x[k]), 1e-6);
+        }
+        assert_true(events_of(session).count > 0);
+        tn_session_destroy(session);
+        tn_runtime_destroy(runtime);
+    }
+    tn_graph_destroy(graph);
+}
+
 static void outputs_from_before_a_reset_are_lost_with_their_device(void **state)
 {
     (void)state;
@@ -793,6 +825,7 @@ int main(void)
         cmocka_unit_test(a_wrong_index_stays_the_answer_when_a_device_is_lost),
         cmocka_unit_test(without_failover_the_first_failure_is_the_answer),
         cmocka_unit_test(a_full_journal_begins_anew_with_the_states_as_they_are),
+        cmocka_unit_test(without_states_the_smallest_journal_will_do),
         cmocka_unit_test(outputs_from_before_a_reset_are_lost_with_their_device),
         cmocka_unit_test(any_allocation_may_fail_meanwhile),
         cmocka_unit_test(sessions_on_one_device_that_is_lost_go_on_each_for_itself),
