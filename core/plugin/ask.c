@@ -100,6 +100,8 @@ static bool ask_info(tni_plugin *plugin, uint32_t index, tni_answer *answer,
         make_text_safe(info->pci, sizeof info->pci);
         if (!isfinite(info->flops_per_s) || info->flops_per_s < 0)
             info->flops_per_s = 0;
+        if (info->memory_bytes > INT64_MAX)   // nobody has that: unknown
+            info->memory_bytes = 0;
         *out_info = *info;
         return true;
     }
@@ -154,7 +156,10 @@ tn_status tni_plugin_ask_devices(tni_plugin *plugin, tni_answer *out, tn_error *
         add_reason(out, "%s", text);
     }
     if (count > TNI_MAX_DEVICES) {
-        add_reason(out, "it says %u, the first %d are looked at", count, TNI_MAX_DEVICES);
+        char text[80];
+        snprintf(text, sizeof text, "it says %u devices, the first %d are looked at", count,
+                 TNI_MAX_DEVICES);
+        tell_left_out(plugin, out, text);
         count = TNI_MAX_DEVICES;
     }
     if (!count)

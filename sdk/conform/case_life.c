@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fenv.h>
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,8 +33,9 @@ static void every_call_is_there(const kit_case *c)
     NEEDED(semaphore_create)
     NEEDED(semaphore_destroy)
     NEEDED(semaphore_read)
-    NEEDED(semaphore_signal) NEEDED(semaphore_fail) NEEDED(semaphore_wait) NEEDED(queue_create)
-        NEEDED(queue_destroy) NEEDED(queue_copy) NEEDED(queue_submit) NEEDED(claim) NEEDED(compile)
+    NEEDED(semaphore_signal)
+    NEEDED(semaphore_fail) NEEDED(semaphore_wait) NEEDED(queue_create) NEEDED(queue_destroy)
+        NEEDED(queue_copy) NEEDED(queue_submit) NEEDED(claim) NEEDED(compile)
             NEEDED(program_destroy) NEEDED(bind) NEEDED(unbind) NEEDED(extension)
 #undef NEEDED
                 if (t->abi >> 16 != TNP_ABI_CURRENT >> 16)
@@ -295,6 +297,10 @@ static void devices_say_what_they_are(const kit_case *c)
     if (i->memory_count == 0 || i->update_bytes < 256)
         kit_fail("at least one memory and updates of 256 bytes", "%u and %llu", i->memory_count,
                  (unsigned long long)i->update_bytes);
+    if (i->queue_count == 0)
+        kit_fail("at least one queue that runs", "queue_count 0");
+    if (!isfinite(i->flops_per_s) || i->flops_per_s < 0)
+        kit_fail("flops_per_s is finite and not negative", "%g", i->flops_per_s);
     if (i->memory_count > KIT_MEMORIES)
         kit_fail(kit_text("at most %d memories", KIT_MEMORIES), "%u", i->memory_count);
     for (uint32_t d = 0; d < count; d++) {

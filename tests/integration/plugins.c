@@ -124,7 +124,7 @@ static const struct {
     { "clash_b.so", TN_PLUGIN_LOADED, "1 device" },
     { "many1.so", TN_PLUGIN_LOADED, "1 device" },
     { "many_devices.so", TN_PLUGIN_LOADED,
-      "256 devices; it says 10000, the first 256 are looked at" },
+      "256 devices; it says 10000 devices, the first 256 are looked at" },
     { "missing_library.so", TN_PLUGIN_REJECTED, "libtest_not_there.so" },
     { "missing_symbol.so", TN_PLUGIN_REJECTED, "tenon_plugin_query" },
     { "needs_cpu.so", TN_PLUGIN_REJECTED, "CPU feature 31" },
