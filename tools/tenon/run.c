@@ -226,8 +226,9 @@ static int run(int argc, char **argv)
         cli_model_options_finish(&given.model);
         return code;
     }
-    cli_catch_interrupt();
+    cli_end_at_interrupt();
     code = prepare(&state, argv[1], count == 2 ? argv[2] : NULL);
+    cli_catch_interrupt();   // from now on there is something to print
     if (code == CLI_OK)
         code = run_generate(&state);
     if (given.json && state.finish) {
