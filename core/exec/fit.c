@@ -14,13 +14,16 @@
 //
 // Graphs of one session share weights and states. Where these are is decided for all of them
 // (fit_lead.c): while memory is short a graph wants a weight where that has it.
+#include <string.h>
+
 #include "base/error.h"
 #include "exec/fit_internal.h"
 
 enum {
     MOST_ROUNDS = 8,
-    FREE_ROUNDS = 5,   // from here on what is set aside for arenas only grows
+    FREE_ROUNDS = 5,   // from here on what is set aside for arenas only grows; or from this work on,
 };
+#define FREE_WORK UINT64_C(1000000000)   // sums of schedules, about a second
 
 tn_status tni_fit_start_again(tn_session *session, tn_error *err)
 {
@@ -88,7 +91,8 @@ static bool set_arenas_aside(tn_session *session, uint32_t round)
     bool differs = false;
     for (uint32_t i = 0; i < session->lane_count; i++) {
         uint64_t had = fit->arena[i], has = tni_fit_arena_bytes(session, i);
-        uint64_t next = round == 0 ? 0 : round >= FREE_ROUNDS && had > has ? had : has;
+        bool only_grows = round >= FREE_ROUNDS || fit->work > FREE_WORK;
+        uint64_t next = round == 0 ? 0 : only_grows && had > has ? had : has;
         differs |= round == 0 || next != had;
         fit->arena[i] = next;
     }
@@ -148,6 +152,14 @@ tn_status tni_fit_in_rounds(tn_session *session, tn_error *err)
     return status;
 }
 
+tn_status tni_fit_repeat(tn_session *session, bool is_short, const uint64_t *arena, tn_error *err)
+{
+    session->fit.is_short = is_short;
+    memcpy(session->fit.arena, arena, session->lane_count * sizeof *arena);
+    tn_status status = plan_all(session, err);
+    return status == TN_OK ? tni_fit_check_memory(session, err) : status;
+}
+
 // What is elsewhere than it was wanted is there because of memory.
 static void mark_moved(tn_session *session)
 {
@@ -173,7 +185,9 @@ static tn_status fit(tn_session *session, tn_error *err)
     if (status == TN_E_DEVICE_MEMORY && tni_fit_demands_too_much(session))
         return status;
     bool is_short = (status == TN_OK && session->fit.is_short) || status == TN_E_DEVICE_MEMORY;
-    return is_short && session->lane_count > 1 ? tni_fit_beside(session, status, err) : status;
+    bool is_enough = session->is_plan_only && status == TN_OK;   // what is cheapest is not asked
+    return is_short && !is_enough && session->lane_count > 1 ? tni_fit_beside(session, status, err)
+                                                             : status;
 }
 
 tn_status tni_session_fit(tn_session *session, tn_error *err)

@@ -33,6 +33,7 @@ typedef struct tni_fit_try {
     uint32_t one;             // place of the last two
     uint32_t held, without;   // places: of the largest weight, and one that gets nothing; TNP_NONE
     bool is_tried, is_dearer;   // dearer: it was given up, cost_ns is a bound
+    bool is_short;              // it is within limits
     tn_status status;
     uint32_t offloaded;
     double cost_ns;   // of all runs that are likely
@@ -58,9 +59,12 @@ typedef struct tni_fit {
     uint32_t short_place;      // that was short of memory first, which the error tells; TNP_NONE
     uint32_t asked_layers;     // of the placement; its layers tell how many it became
     bool is_spread;            // layers went from a device without room for them to others
+    uint64_t work;             // of all schedules so far, see tni_schedule
     // Several strategies, of which the cheapest was taken; 0 = none was tried.
     uint32_t try_count, chosen;
+    uint32_t untried_count;   // for which there was no work left
     tni_fit_try *tries;
+    uint64_t *best_arena;   // by lane: what is set aside for arenas by the cheapest so far
     // Of the strategy at hand: places that get nothing, a bit each; a weight, and where it is to
     // be.
     uint64_t without;

@@ -8,6 +8,7 @@
 // the CPU, and the same cut between devices. Where the rounds came near to the least there is,
 // there is nothing to win.
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "exec/fit_internal.h"
@@ -17,6 +18,11 @@ enum {
     MOST_TRIES = 1 + (MOST_PLACES + 1) + 2 * (2 + MOST_PLACES) + MOST_PLACES + 2 * MOST_PLACES,
     SMALLEST_PART = 16,   // of all weights: a smaller one is not held
 };
+
+// Sums of schedules, about 1,000,000,000 a second, where something fits: once these are spent no
+// strategy is tried in which the solver places each node, which are the dear ones, or none at all.
+#define MOST_WORK_OF_NODES UINT64_C(1500000000)
+#define MOST_WORK          UINT64_C(3000000000)
 
 // Of a device beside one that is to be filled.
 #define SMALL_SHARE 1e-6
@@ -140,6 +146,7 @@ static void note_cost(const tn_session *session, tni_fit_try *to)
     for (uint32_t g = 0; g < session->graph_count; g++)
         to->cost_ns += session->graphs[g]->given.runs * session->graphs[g]->schedule.cost_ns;
     to->offloaded = session->layers.offloaded;
+    to->is_short = session->fit.is_short;
 }
 
 void tni_fit_note_bound(tn_session *session, double bound_ns)
@@ -198,12 +205,42 @@ static tn_status try_strategy(tn_session *session, const tni_fit_try *t, tn_erro
                : status;
 }
 
+// Where the rounds found nothing: whether that is all there is to say, and *status.
+static bool is_settled_by_least(tn_session *session, tn_status *status)
+{
+    static const tni_fit_try offloaded = { .strategy = TNI_FIT_OFFLOADED,
+                                           .one = TNP_NONE,
+                                           .held = TNP_NONE,
+                                           .without = TNP_NONE };
+    bool is_hopeless;
+    take_strategy(session, &offloaded);
+    tn_status least = tni_fit_least(session, &is_hopeless);
+    if (is_hopeless)
+        take_strategy(session, session->fit.tries);
+    else if (session->is_plan_only && least == TN_OK)   // what is cheapest is not asked
+        *status = TN_OK;
+    return is_hopeless || *status == TN_OK;
+}
+
 // Makes it again as it was tried.
 static tn_status do_again(tn_session *session, const tni_fit_try *t, tn_error *err)
 {
     take_strategy(session, t);
-    return t->strategy == TNI_FIT_NODES ? tni_fit_in_rounds(session, err)
-                                        : tni_fit_try_layers(session, t->offloaded, err);
+    return t->strategy == TNI_FIT_NODES
+               ? tni_fit_repeat(session, t->is_short, session->fit.best_arena, err)
+               : tni_fit_try_layers(session, t->offloaded, err);
+}
+
+static bool has_work_left(const tni_fit *fit, const tni_fit_try *t)
+{
+    return fit->work < (t->strategy == TNI_FIT_NODES ? MOST_WORK_OF_NODES : MOST_WORK);
+}
+
+static void take_best(tn_session *session, tni_fit_try *now, tni_fit_try **best)
+{
+    *best = now;
+    memcpy(session->fit.best_arena, session->fit.arena,
+           session->lane_count * sizeof *session->fit.arena);
 }
 
 // Those from `first` on; *best: the cheapest so far. last: the one that the session is left with.
@@ -212,9 +249,16 @@ static tn_status try_from(tn_session *session, uint32_t first, tni_fit_try **bes
 {
     tni_fit *fit = &session->fit;
     for (uint32_t i = first; i < fit->try_count && !is_near_the_least(session, *best); i++) {
-        tni_fit_try *now = *last = &fit->tries[i];
+        tni_fit_try *now = &fit->tries[i];
         bool has_any = (*best)->status == TN_OK;
         tn_error why;
+        if (has_any && session->is_plan_only)   // what is cheapest is not asked
+            break;
+        if (has_any && !has_work_left(fit, now)) {
+            fit->untried_count++;
+            continue;
+        }
+        *last = now;
         fit->most_ns = has_any ? (*best)->cost_ns : INFINITY;
         now->is_tried = true;
         now->status = try_strategy(session, now, &why);
@@ -226,7 +270,7 @@ static tn_status try_from(tn_session *session, uint32_t first, tni_fit_try **bes
         if (now->status == TN_OK)
             note_cost(session, now);
         if (now->status == TN_OK && (!has_any || now->cost_ns < (*best)->cost_ns))
-            *best = now;
+            take_best(session, now, best);
     }
     fit->most_ns = INFINITY;
     return TN_OK;
@@ -244,11 +288,16 @@ tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err)
     if (status != TN_OK)
         return status;
     list_tries(session);
+    if (rounds == TN_E_DEVICE_MEMORY && session->layers.count &&
+        is_settled_by_least(session, &rounds))
+        return rounds;
     tni_fit_try *best = fit->tries, *last = best;
     best->is_tried = true;
     best->status = rounds;
-    if (rounds == TN_OK)
+    if (rounds == TN_OK) {
         note_cost(session, best);
+        take_best(session, best, &best);
+    }
     status = try_from(session, 1, &best, &last, err);
     uint32_t count = fit->try_count;
     if (status == TN_OK) {

@@ -38,6 +38,8 @@ tn_status tni_fit_lead(tn_session *session, tn_error *err);
 // Without limits, then within them. err: of the first round, which knows what everything together
 // needs, unless it was another failure.
 tn_status tni_fit_in_rounds(tn_session *session, tn_error *err);
+// The last of these rounds, as it was with this set aside for arenas, by lane.
+tn_status tni_fit_repeat(tn_session *session, bool is_short, const uint64_t *arena, tn_error *err);
 // As the placement says, or the most layers below that which fit.
 tn_status tni_fit_layers(tn_session *session, tn_error *err);
 // Its parts. Finds which layers there are. Then: the devices of the split share what is offloaded
@@ -46,6 +48,9 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err);
 tn_status tni_fit_find_layers(tn_session *session, tn_error *err);
 tn_status tni_fit_try_layers(tn_session *session, uint32_t offloaded, tn_error *err);
 tn_status tni_fit_fewer(tn_session *session, tn_error *err);
+// No layers but on CPUs: of other devices nothing takes less, so where these have room for that and
+// it does not fit, nothing does: *out_is_hopeless.
+tn_status tni_fit_least(tn_session *session, bool *out_is_hopeless);
 
 // Beside what the rounds found, or did not (`rounds`): other strategies; the one whose likely runs
 // cost least stays.

@@ -161,8 +161,32 @@ uint32_t tni_fit_count_offloaded(const tn_session *session)
     return sum;
 }
 
+tn_status tni_fit_least(tn_session *session, bool *out_is_hopeless)
+{
+    const tni_fit *fit = &session->fit;
+    bool has_cpu_room = true;
+    tn_status status = tni_fit_try_layers(session, 0, NULL);
+    for (uint32_t p = 0; p < session->lane_count; p++)
+        if (tni_is_cpu(session->devices[p]) && fit->unlimited[p] > fit->free_bytes[p])
+            has_cpu_room = false;
+    *out_is_hopeless = status == TN_E_DEVICE_MEMORY && has_cpu_room;
+    return status;
+}
+
+// What is demanded may leave no room whatever else is where: that is seen at once.
+static bool has_demands(const tn_session *session)
+{
+    return session->placement.kv_device || session->placement.pin_count;
+}
+
 tn_status tni_fit_fewer(tn_session *session, tn_error *err)
 {
+    bool is_hopeless = false;
+    if (session->is_plan_only || has_demands(session)) {
+        tn_status status = tni_fit_least(session, &is_hopeless);
+        if (is_hopeless || (session->is_plan_only && status == TN_OK))
+            return status;
+    }
     uint32_t low = 0, high = session->fit.asked_layers, tried = high;   // perhaps; does not fit
     uint32_t found = TNP_NONE;
     bool is_any_dearer = false;

@@ -190,6 +190,7 @@ static tn_status lead(leading *l, tn_error *err)
         if (session->fit.is_short)
             status = tni_fit_note_resident(session, c, &schedule, err);
     }
+    session->fit.work += schedule.work;
     tni_schedule_finish(&schedule);
     return status;
 }

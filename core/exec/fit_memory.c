@@ -15,7 +15,7 @@ static tn_status take_tables(tn_session *session, tn_error *err)
     uint64_t **tables[] = { &fit->free_bytes, &fit->alignments, &fit->largest,
                             &fit->arena,      &fit->weights,    &fit->program_bytes,
                             &fit->needed,     &fit->unlimited,  &fit->unlimited_beside,
-                            &fit->asked_bytes };
+                            &fit->asked_bytes, &fit->best_arena };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         *tables[i] = tni_arena_take_array(&session->arena, session->lane_count, sizeof **tables[i]);
         if (!*tables[i])
@@ -167,19 +167,26 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-// Of the weight as the application has it. A pack has the bytes of its own.
+// Of the weight as the application has it. A pack has the bytes of its own. The first part of a
+// weight begins where the whole does, which has more bytes than are resident.
 static piece piece_of(const tn_session *session, const tni_resident_bytes *resident)
 {
+    piece found = { "weight", "", 0 };
     for (uint32_t g = 0; g < session->graph_count; g++) {
         const tn_graph *graph = session->graphs[g]->graph;
         for (uint32_t s = 0; s < graph->storage_count; s++) {
             const tni_value *owner = &graph->values[graph->storages[s].owner];
-            if (owner->source == TNI_WEIGHT && owner->data == resident->data)
-                return (piece){ resident->layout ? "pack of weight" : "weight", owner->name,
-                                resident->layout ? resident->bytes : graph->storages[s].bytes };
+            uint64_t bytes = graph->storages[s].bytes;
+            if (owner->source != TNI_WEIGHT || owner->data != resident->data ||
+                owner->run_bytes != resident->run_bytes)
+                continue;
+            if (resident->layout)
+                return (piece){ "pack of weight", owner->name, resident->bytes };
+            if (bytes <= resident->bytes && bytes > found.bytes)
+                found = (piece){ "weight", owner->name, bytes };
         }
     }
-    return (piece){ "weight", "", resident->bytes };
+    return found.bytes ? found : (piece){ "weight", "", resident->bytes };
 }
 
 // Of what lies on a place in one piece the largest: a part of the arena is a multiple of the

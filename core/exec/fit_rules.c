@@ -90,7 +90,8 @@ static tn_status wish_weights(tni_compiled *compiled, wishing *where, const tn_s
             if (!(there & rule->wish) || !(rule->wish & ~there))
                 continue;
             rule->wish &= there;
-            rule->why = TNI_WHY_MEMORY;
+            if (where == where_held || rule->why != TNI_WHY_LAYER)   // else it is there as asked
+                rule->why = TNI_WHY_MEMORY;
         }
     }
     return status;

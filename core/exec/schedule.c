@@ -226,6 +226,7 @@ tn_status tni_session_schedule(tn_session *session, tni_compiled *compiled, tn_e
         return status;
     request.like = compiled->like;
     status = tni_schedule_make(&request, &compiled->arena, &compiled->schedule, err);
+    session->fit.work += compiled->schedule.work;
     compiled->is_asked = false;   // the answers are the schedule's, or gone with it
     status = tni_session_check_answers(session, &compiled->schedule.own_answers, status, err);
     if (status == TN_OK)

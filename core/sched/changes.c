@@ -84,6 +84,7 @@ void tni_changes_add(tni_changes *c, uint32_t claim)
     const tni_problem_claim *added = &problem->claims[claim];
     uint32_t place = added->place;
     c->ns += added->cost_ns;
+    c->work += (uint64_t)added->node_count * problem->place_count;
     c->used[place] += added->bytes;
     for (uint32_t i = 0; i < added->item_count; i++) {
         uint32_t item = problem->claim_items[added->first_item + i];
@@ -111,6 +112,7 @@ void tni_changes_remove(tni_changes *c, uint32_t claim)
     const tni_problem_claim *removed = &problem->claims[claim];
     uint32_t place = removed->place;
     c->ns -= removed->cost_ns;
+    c->work += (uint64_t)removed->node_count * problem->place_count;
     c->used[place] -= removed->bytes;
     for (uint32_t i = 0; i < removed->item_count; i++) {
         uint32_t item = problem->claim_items[removed->first_item + i];

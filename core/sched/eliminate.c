@@ -229,6 +229,7 @@ static bool solve(eliminator *e, const tni_problem_index *index, tni_arena *aren
         !tni_elimination_queue_make(&e->factors, arena, &e->waiting) || !eliminate_all(e))
         return false;
     e->how->bound_ns = e->minimiser.constant;
+    e->how->work = e->minimiser.work;
     e->how->is_exact &= !network->is_in_parts;
     e->how->is_found = e->how->bound_ns < INFINITY && choose_labels(e, chosen);
     return true;

@@ -152,6 +152,7 @@ bool tni_solve_within_limits(tni_solving *s)
         has_memory = add_parents_around_best(&l) && tni_limited_cross_all(&l);
     if (has_memory && !is_close(s))
         has_memory = tni_limited_move_windows(&l);
+    s->work += l.changes.work;
     tni_arena_finish(&arena);
     return has_memory;
 }

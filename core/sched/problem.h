@@ -70,6 +70,7 @@ typedef struct tni_solution {
     uint64_t *used;        // by place: bytes of chosen
     uint32_t full_place;   // nothing fits: the place that lacks most, or TNP_NONE,
     uint64_t lacking_bytes;   // and how much of it
+    uint64_t work;            // that it took, in sums, about
 } tni_solution;
 
 // chosen: by node, to be filled. Errors: only out of memory, as false. All of it comes from arena.
@@ -113,6 +114,7 @@ typedef struct tni_elimination {
     uint32_t most_copies;     // labels of a node with one claim, for the places its value goes to
     // out
     bool is_exact;     // no table was split
+    uint64_t work;     // sums that it took
     bool is_found;     // chosen is an assignment; false and exact: there is none
     double bound_ns;   // of claim_ns, group_ns and transfers together
 } tni_elimination;

@@ -194,6 +194,7 @@ typedef struct tni_schedule {
     bool greedy_fits;          // within the limits of memory
     bool is_proved_optimal;    // cost_ns is the least
     const char *method;        // that found it
+    uint64_t work;             // of finding it, in sums, about; after an error too
 } tni_schedule;
 
 // The node of the given graph that a node of the scheduled one stands for, or a part of it.

@@ -54,6 +54,7 @@ static tn_status assign_and_partition(const tni_schedule_request *request, tni_a
     s->greedy_fits = solution.greedy_fits;
     s->is_proved_optimal = solution.is_proved_optimal;
     s->method = solution.method;
+    s->work += solution.work;
     return status;
 }
 
@@ -88,7 +89,9 @@ tn_status tni_schedule_make(const tni_schedule_request *request, tni_arena *aren
     if (status != TN_OK) {
         tni_answers own = { .failed_places = out_schedule->own_answers.failed_places,
                             .failure = out_schedule->own_answers.failure };
+        uint64_t work = out_schedule->work;
         tni_schedule_finish(out_schedule);
+        out_schedule->work = work;
         out_schedule->own_answers = own;   // who failed is still to be known
     }
     return status;

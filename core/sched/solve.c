@@ -132,6 +132,7 @@ static bool solve_branches(tni_solving *s, tni_ordered *how, branching *b, uint3
         mark_out(b, at, s->is_out, true);
         bool has_memory = tni_solve_by_elimination(s->index, &one, &s->arena->allocator, s->chosen);
         mark_out(b, at, s->is_out, false);
+        s->work += one.work;
         if (!has_memory)
             return false;
         b->branches[at].is_open = false;
@@ -252,6 +253,7 @@ static void report(const tni_solving *s, tni_solution *out)
     out->greedy_fits = s->greedy_fits;
     out->cost_ns = s->method ? s->best_ns : INFINITY;
     out->bound_ns = out->is_found && s->best_ns < s->bound_ns ? s->best_ns : s->bound_ns;
+    out->work = s->work + s->problem->claim_count;
     out->full_place = TNP_NONE;
     if (!out->is_covered)
         return;

@@ -28,6 +28,7 @@ typedef struct tni_solving {
     uint64_t *used;        // by place; scratch
     bool *is_out;          // by claim; scratch, all false between calls
     double *claim_ns;      // by claim: as the problem says
+    uint64_t work;         // in sums, about: counted, so that a machine's speed changes nothing
 } tni_solving;
 
 // Takes an assignment with an order, if it is better. Whether it is.
@@ -61,6 +62,7 @@ typedef struct tni_changes {
     uint32_t torn_count;             // places of groups beyond the first
     double ns;
     uint32_t set_count;   // calls of tni_changes_set
+    uint64_t work;        // as in tni_solving
 } tni_changes;
 
 // All nodes bare. false: out of memory.
