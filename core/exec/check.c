@@ -432,6 +432,8 @@ tn_status tni_check_plan(const tn_session *session, const tni_compiled *compiled
 tn_status tn_session_check(const tn_session *session, tn_error *err)
 {
     tn_status status = tni_need(err, __func__, "session", session, NULL);
+    if (status == TN_OK)
+        status = tni_failover_check(session, err);
     uint32_t lanes = session ? session->lane_count : 0;
     for (uint32_t i = 0; status == TN_OK && i < session->graph_count * lanes; i++) {
         const tni_compiled *compiled = session->graphs[i / lanes];

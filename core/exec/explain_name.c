@@ -26,6 +26,11 @@ static const char *device(const telling *t, uint32_t place)
     return t->session->lanes[place].device->name;
 }
 
+static bool is_it(const telling *t, const char *name)
+{
+    return strcmp(t->name, name) == 0;
+}
+
 static const char *op_name(const telling *t, uint32_t node)
 {
     return tni_op_find(t->graph->nodes[node].op)->name;
@@ -46,16 +51,21 @@ static void say_rest(const tn_sink *sink, uint32_t count)
 
 // ---------------------------------------------------------------------------------------- a value
 
+static bool reads(const telling *t, uint32_t node, uint32_t storage)
+{
+    uint32_t values[TNI_MAX_READS];
+    uint32_t count = tni_node_reads(t->graph, &t->graph->nodes[node], values);
+    bool is_read = false;
+    for (uint32_t i = 0; i < count; i++)
+        is_read |= t->graph->values[values[i]].storage == storage;
+    return is_read;
+}
+
 static void say_readers(const telling *t, uint32_t value)
 {
     uint32_t count = 0;
     for (uint32_t n = 0; n < t->graph->node_count; n++) {
-        uint32_t values[TNI_MAX_READS];
-        uint32_t reads = tni_node_reads(t->graph, &t->graph->nodes[n], values);
-        bool is_reader = false;
-        for (uint32_t i = 0; i < reads; i++)
-            is_reader |= t->graph->values[values[i]].storage == t->graph->values[value].storage;
-        if (!is_reader)
+        if (!reads(t, n, t->graph->values[value].storage))
             continue;
         if (!count)
             tni_say(t->sink, "  read by");
@@ -63,6 +73,20 @@ static void say_readers(const telling *t, uint32_t value)
     }
     say_rest(t->sink, count);
     tni_say(t->sink, count ? "\n" : "  read by no node\n");
+}
+
+// A weight is on each device that reads it.
+static void say_weight_places(const telling *t, uint32_t storage)
+{
+    uint64_t places = 0;
+    for (uint32_t n = 0; n < t->graph->node_count; n++)
+        if (reads(t, n, storage))
+            places |= UINT64_C(1) << t->schedule->places[n];
+    tni_say(t->sink,
+            places ? "a weight, kept where it is read: on" : "a weight that no node reads");
+    for (uint32_t place = 0, told = 0; place < t->session->lane_count; place++)
+        if (places >> place & 1)
+            tni_say(t->sink, "%s %s", told++ ? " and" : "", device(t, place));
 }
 
 // Where the bytes of a storage are, beside copies of them.
@@ -75,7 +99,7 @@ static void say_home(const telling *t, uint32_t storage)
         tni_say(t->sink, "an input, sent to where it is read");
         break;
     case TNI_WEIGHT:
-        tni_say(t->sink, "a weight, kept where it is read");
+        say_weight_places(t, storage);
         break;
     case TNI_STATE:
         if (state == TNP_NONE || t->session->states[state].place == TNP_NONE)
@@ -366,12 +390,19 @@ static void say_device(const telling *t, uint32_t place)
     say_refusals(t, s->given, &s->given_answers, place, TNP_NONE);
 }
 
-// ----------------------------------------------------------------------------------------- by name
-
-static bool is_it(const telling *t, const char *name)
+// One that the session was given and does not use any more.
+static void say_left_out(const telling *t, const tn_device *out)
 {
-    return strcmp(t->name, name) == 0;
+    const char *why = "it failed";
+    for (uint32_t i = 0; i < t->session->event_count; i++) {
+        const tn_session_event *event = &t->session->events[i];
+        if (event->kind == TN_EVENT_LEFT_OUT && event->device && is_it(t, event->device))
+            why = event->text;
+    }
+    tni_say(t->sink, "device %s: left out: %s\n", out->name, why);
 }
+
+// ----------------------------------------------------------------------------------------- by name
 
 static void say_all(telling *t)
 {
@@ -394,6 +425,11 @@ static void say_all(telling *t)
     for (uint32_t place = 0; place < t->session->lane_count; place++)
         if (is_it(t, device(t, place)) && ++t->found)
             say_device(t, place);
+    for (uint32_t c = 0; c < t->session->candidate_count; c++) {
+        const tni_candidate *candidate = &t->session->candidates[c];
+        if (candidate->standing == TNI_LEFT_OUT && is_it(t, candidate->device->name) && ++t->found)
+            say_left_out(t, candidate->device);
+    }
     for (int pass = 0; pass < 2; pass++) {   // an op of the graph that runs, or of the given one
         const tn_graph *graph = pass ? s->given : t->graph;
         for (uint32_t n = 0; n < graph->node_count; n++)
@@ -449,7 +485,7 @@ tn_status tn_session_explain_name(const tn_session *session, uint32_t graph, con
     tn_status status = tni_need(err, __func__, "session", session, "name", name, "sink", sink,
                                 NULL);
     if (status == TN_OK)
-        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+        status = tni_graphs_planned(session, graph, __func__, &compiled, err);
     if (status != TN_OK)
         return status;
     telling t = { .session = session,

@@ -16,10 +16,18 @@ static tni_candidate *take_blamed(tn_session *session, tn_status status)
                                                      : NULL;
 }
 
+tn_status tni_failover_check(const tn_session *session, tn_error *err)
+{
+    return session->failure.status == TN_OK
+               ? TN_OK
+               : tn_error_set(err, session->failure.status, session->failure.text);
+}
+
 static tn_status begin(tn_session *session, tn_error *err)
 {
-    if (session->failure.status != TN_OK)
-        return tn_error_set(err, session->failure.status, session->failure.text);
+    tn_status status = tni_failover_check(session, err);
+    if (status != TN_OK)
+        return status;
     tni_candidates_blame_nobody(session);
     for (uint32_t i = 0; i < session->candidate_count; i++)
         session->candidates[i].has_another = false;

@@ -48,6 +48,8 @@ struct tni_attempt {
     bool is_final;   // its status is to be answered as it is
 };
 
+// Errors: the session's failure, when no device is left that could go on: there is no plan either.
+tn_status tni_failover_check(const tn_session *session, tn_error *err);
 // Errors: the session's failure; those of the call, where the session cannot go on.
 tn_status tni_failover_attempt(tn_session *session, tni_attempt *attempt, tn_error *err);
 // Makes lanes, programs and arenas for the graphs of the session, without devices that fail at it.

@@ -237,6 +237,13 @@ tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const 
     return status;
 }
 
+tn_status tni_graphs_planned(const tn_session *session, uint32_t number, const char *what,
+                             tni_compiled **out_compiled, tn_error *err)
+{
+    tn_status status = tni_graphs_compiled(session, number, what, out_compiled, err);
+    return status == TN_OK ? tni_failover_check(session, err) : status;
+}
+
 tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
                            const tni_value **out_value, tn_error *err)
 {

@@ -68,6 +68,9 @@ tn_status tni_graphs_find(const tn_session *session, uint32_t number, const char
                           uint32_t *out_at, tn_error *err);
 tn_status tni_graphs_compiled(const tn_session *session, uint32_t number, const char *what,
                               tni_compiled **out_compiled, tn_error *err);
+// One that has a plan. Errors: as above; the session's failure.
+tn_status tni_graphs_planned(const tn_session *session, uint32_t number, const char *what,
+                             tni_compiled **out_compiled, tn_error *err);
 // A value that the application names; it is one of the graph. Errors: TN_E_ARG.
 tn_status tni_graphs_value(const tni_compiled *compiled, tn_value value, const char *what,
                            const tni_value **out_value, tn_error *err);

@@ -33,7 +33,8 @@ void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
         report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
         report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
     }
-    for (uint32_t i = 0; i < session->state_count; i++)
+    // Without a device there is no memory of a state either.
+    for (uint32_t i = 0; i < session->state_count && session->lane_count; i++)
         report.state_bytes += session->states[i].bytes;
     tni_give_struct(out_report, &report, sizeof report);
 }

@@ -35,7 +35,7 @@ tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
     if (status == TN_OK)
         status = tni_check_size(out_schedule, __func__, "out_schedule", err);
     if (status == TN_OK)
-        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+        status = tni_graphs_planned(session, graph, __func__, &compiled, err);
     tn_graph_schedule schedule = { .size = sizeof schedule };
     if (status == TN_OK) {
         const tni_schedule *s = &compiled->schedule;
@@ -93,7 +93,7 @@ tn_status tn_session_segments(const tn_session *session, uint32_t graph,
     if (status == TN_OK && !sink->take)
         status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     if (status == TN_OK)
-        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+        status = tni_graphs_planned(session, graph, __func__, &compiled, err);
     if (status != TN_OK)
         return status;
     tni_arena arena;
@@ -116,7 +116,7 @@ tn_status tn_session_copies(const tn_session *session, uint32_t graph,
     if (status == TN_OK && !sink->take)
         status = tni_fail(err, TN_E_ARG, "%s: sink->take is NULL", __func__);
     if (status == TN_OK)
-        status = tni_graphs_compiled(session, graph, __func__, &compiled, err);
+        status = tni_graphs_planned(session, graph, __func__, &compiled, err);
     if (status != TN_OK)
         return status;
     const tni_schedule *schedule = &compiled->schedule;

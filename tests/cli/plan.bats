@@ -53,6 +53,19 @@ PY
         "[('a', False, True), ('b', True, False), ('cpu0', False, True)]" ]
 }
 
+@test "what is explained of a device that is left out, and of a weight" {
+    plan() {
+        run --separate-stderr tenon plan austen --ctx 64 --explain "$1" --plugin "$TENON_TEST_PLUGINS/sim.so" --set "plugin.sim.devices=$2"
+        [ "$status" -eq 0 ]
+    }
+    plan b '[{"name":"a"},{"name":"b","fail":{"call":"claim","lost":true}}]'
+    [[ $output == "device b: left out: "*"call 1 of device b fails"*"b is left out" ]]
+    plan blk.0.attn_q.weight '[{"name":"a"}]'
+    [[ $output == "value 'blk.0.attn_q.weight': "*", a weight, kept where it is read: on a"* ]]
+    plan token_embd.weight '[{"name":"a","except":["get_rows"]}]'
+    [[ $output == *"a weight, kept where it is read: on a and cpu0"* || $output == *"a weight, kept where it is read: on cpu0"* ]]
+}
+
 @test "intervals: each has its offset, in the order of the file and of any columns" {
     for order in id,lower,upper,size size,id,upper,lower upper,lower,size; do
         random_rows 1 250 "$order"

@@ -23,6 +23,7 @@ enum { WIDTH = 32, ROWS = 24, LARGE = 3, SMALL = 1, MOST_OUTPUTS = 64, MOST_EVEN
 
 static float weight[WIDTH * WIDTH];
 static const char *snapshot_path;
+static tn_snapshot *kept;   // what a session has no use for that refuses all
 
 static int begin(void **state)
 {
@@ -39,6 +40,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    tn_snapshot_close(kept);
     return unlink(snapshot_path);
 }
 
@@ -507,19 +509,129 @@ static void a_device_that_the_others_need_gets_another_try(void **state)
     stop(&got);
 }
 
+// What speaks of a plan when there is none any more.
+static void takes_nothing(void *context, const void *told)
+{
+    (void)context, (void)told;
+    fail_msg("something is told of a plan");
+}
+
+static void take_no_segment(void *context, const tn_segment *told)
+{
+    takes_nothing(context, told);
+}
+
+static void take_no_copy(void *context, const tn_segment_copy *told)
+{
+    takes_nothing(context, told);
+}
+
+static void take_no_value(void *context, const tn_planned_value *told)
+{
+    takes_nothing(context, told);
+}
+
+static void take_no_text(void *context, const char *text, size_t bytes)
+{
+    (void)bytes;
+    takes_nothing(context, text);
+}
+
+enum { CALLS_THAT_REFUSE = 15 };
+
+// Of the states of a session whose device does not fail.
+static void take_snapshot(void)
+{
+    static play p;
+    if (kept)
+        return;
+    need(start(&p, "[{\"name\":\"a\"}]", only_a, 0, 0), &p);
+    need(steps(&p, 2), &p);
+    need(tn_session_save(p.session, snapshot_path, NULL, &p.err), &p);
+    need(tn_snapshot_open(snapshot_path, NULL, &kept, &p.err), &p);
+    stop(&p);
+}
+
+// Each public call that uses devices or speaks of a schedule.
+static tn_status call(play *p, int which)
+{
+    tn_session *session = p->session;
+    const tn_sink words = { NULL, take_no_text };
+    tn_graph_schedule schedule = { .size = sizeof schedule };
+    uint32_t number, graph = p->numbers[0];
+    float byte;
+    switch (which) {
+    case 0:
+        return step(p, 0, true);
+    case 1:
+        return reset(p);
+    case 2:
+        return tn_session_save(session, snapshot_path, NULL, &p->err);
+    case 3:
+        return tn_session_add(session, p->graphs[1], &number, &p->err);
+    case 4:
+        return step(p, 1, true);
+    case 5:
+        return tn_session_read(session, graph, tn_graph_find(p->graphs[0], "out"), &byte,
+                               sizeof byte, &p->err);
+    case 6:
+        return tn_session_restore(session, kept, NULL, &p->err);
+    case 7:
+        return tn_session_check(session, &p->err);
+    case 8:
+        return tn_session_graph_schedule(session, graph, &schedule, &p->err);
+    case 9:
+        return tn_session_segments(session, graph, &(tn_segment_sink){ NULL, take_no_segment },
+                                   &p->err);
+    case 10:
+        return tn_session_copies(session, graph, &(tn_segment_copy_sink){ NULL, take_no_copy },
+                                 &p->err);
+    case 11:
+        return tn_session_explain_name(session, graph, "a", &words, &p->err);
+    case 12:
+        return tn_session_explain_name(session, graph, "cache", &words, &p->err);
+    case 13:
+        return tn_session_explain_name(session, graph, "nothing", &words, &p->err);
+    default:
+        return tn_session_explain_name(session, p->numbers[1], "matmul", &words, &p->err);
+    }
+}
+
 static void refuses_all(play *p, tn_status want, const char *words)
 {
-    uint32_t number;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < CALLS_THAT_REFUSE; i++) {
         p->err = (tn_error){ 0 };
-        tn_status status = i == 0   ? step(p, 0, true)
-                           : i == 1 ? reset(p)
-                           : i == 2 ? tn_session_save(p->session, snapshot_path, NULL, &p->err)
-                           : i == 3 ? tn_session_add(p->session, p->graphs[1], &number, &p->err)
-                                    : step(p, 1, true);
+        tn_status status = call(p, i);
         if (status != want || !strstr(p->err.text, words))
             fail_msg("%d: %s %s", i, tn_status_name(status), p->err.text);
     }
+}
+
+// The calls that tell of devices, and of what is planned on each: all are left out.
+static void tells_of_no_device(play *p)
+{
+    tn_memory_report memory = { .size = sizeof memory };
+    tn_placement_report placement = { .size = sizeof placement };
+    tn_session_memory(p->session, &memory);
+    assert_int_equal(memory.arena_bytes + memory.state_bytes + memory.segment_count, 0);
+    assert_int_equal(tn_session_placement(p->session, &placement, NULL, &p->err), TN_OK);
+    assert_int_equal(placement.layer_count + placement.is_by_memory, 0);
+    assert_int_equal(tn_session_graph_count(p->session), 2);
+    for (uint32_t d = 0; d < tn_session_device_count(p->session); d++) {
+        tn_device_memory device = { .size = sizeof device };
+        tn_graph_memory graph = { .size = sizeof graph };
+        tn_link_cost link = { .size = sizeof link };
+        const tn_planned_value_sink values = { NULL, take_no_value };
+        assert_int_equal(tn_session_device_memory(p->session, d, &device, &p->err), TN_OK);
+        assert_int_equal(device.is_left_out, 1);
+        assert_int_equal(tn_session_graph_memory(p->session, 0, d, &graph, &p->err), TN_OK);
+        assert_int_equal(graph.peak_bytes + graph.step_count, 0);
+        assert_int_equal(tn_session_values(p->session, 0, d, &values, &p->err), TN_OK);
+        if (d)
+            assert_int_equal(tn_session_link(p->session, 0, d, &link, &p->err), TN_OK);
+        assert_int_equal(link.known_by, 0);
+    }
+    tn_session_forget(p->session, 1);
 }
 
 static void a_session_without_a_device_that_could_go_on_refuses_all(void **state)
@@ -557,6 +669,7 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
           TN_E_DEVICE_LOST,
           { "call 3 of device a", "7000 are free; a and b are the only devices that were named" } },
     };
+    take_snapshot();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         need(start(&p, cases[i].devices, cases[i].names, 0, 0), &p);
         tn_status status = steps(&p, 9);
@@ -568,10 +681,7 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
         assert_int_equal(e.kinds[e.count - 1], TN_EVENT_STOPPED);
         assert_int_equal(tn_session_device_count(p.session), cases[i].names == only_a ? 1 : 2);
         assert_non_null(strstr(rig_explain(p.session), cases[i].words[0]));
-        assert_int_equal(tn_session_check(p.session, &p.err), TN_OK);
-        tn_memory_report memory = { .size = sizeof memory };
-        tn_session_memory(p.session, &memory);
-        assert_int_equal(memory.arena_bytes, 0);
+        tells_of_no_device(&p);
         assert_int_equal(tn_session_drop(p.session, p.numbers[0], &p.err), TN_OK);
         stop(&p);
     }
@@ -754,6 +864,7 @@ static void any_allocation_may_fail_meanwhile(void **state)
 {
     (void)state;
     static play want;
+    take_snapshot();
     want_steps(&want, 9);
     for_each_failing_allocation(fail_over, &want);
 }

@@ -38,7 +38,8 @@ typedef struct tn_graph_schedule {
     uint32_t reserved;      // 0
 } tn_graph_schedule;
 
-// Errors: TN_E_ARG there is no such graph, or not any more. Since 0.1
+// Errors: TN_E_ARG there is no such graph, or not any more; after TN_EVENT_STOPPED there is no
+// schedule any more: what the session answers to all (tn_session_run). Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_graph_schedule(const tn_session *session, uint32_t graph,
                                                         tn_graph_schedule *out_schedule,
                                                         tn_error *err);
@@ -119,7 +120,7 @@ typedef struct tn_segment_sink {   // who is told
 } tn_segment_sink;
 
 // Tells the segments of a graph in the order they run. Errors: TN_E_ARG there is no such graph, or
-// take is NULL; TN_E_HOST_MEMORY. Since 0.1
+// take is NULL; after TN_EVENT_STOPPED as of tn_session_graph_schedule; TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_segments(const tn_session *session, uint32_t graph,
                                                   const tn_segment_sink *sink, tn_error *err);
 
@@ -147,7 +148,8 @@ TN_NODISCARD TN_API tn_status tn_session_copies(const tn_session *session, uint3
 // and at what cost, who refused and why, where its operands come from, what it would cost
 // elsewhere, which claim won), a value, an output, an op ("rope") or a device of the session
 // ("cpu0"). What has the name in several ways is told in each. Errors: TN_E_NOT_FOUND nothing has
-// it, with the nearest names; TN_E_ARG; TN_E_HOST_MEMORY. Since 0.1
+// it, with the nearest names; after TN_EVENT_STOPPED as of tn_session_graph_schedule; TN_E_ARG;
+// TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_explain_name(const tn_session *session, uint32_t graph,
                                                       const char *name, const tn_sink *sink,
                                                       tn_error *err);

@@ -340,7 +340,8 @@ TN_NODISCARD TN_API tn_status tn_session_values(const tn_session *session, uint3
 // value has bytes at every step that touches it, by the graph and by what each device took; no two
 // values that live at one step share a byte, unless one is made in place of the other where its op
 // and the device permit it. Which node runs where and when is taken as it is. Errors: TN_E_INTERNAL
-// a plan is wrong: the text says what of it; TN_E_HOST_MEMORY. Since 0.1
+// a plan is wrong: the text says what of it; after TN_EVENT_STOPPED there is none: what the session
+// answers to all (tn_session_run); TN_E_HOST_MEMORY. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_check(const tn_session *session, tn_error *err);
 
 // The plan in words: for each graph its segments, claims, copies and memory, which nodes were
