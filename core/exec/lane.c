@@ -79,7 +79,10 @@ tn_status tni_lane_open(tni_lane *lane, tn_device *device, tni_arena *tables, tn
     tn_status status = tni_device_open(device, err);
     if (status != TN_OK)
         return status;
-    *lane = (tni_lane){ .device = device, .table = device->table, .opened = device->opened };
+    *lane = (tni_lane){ .device = device,
+                        .table = device->table,
+                        .opened = device->opened,
+                        .was_abandoned = atomic_load(&device->is_abandoned) };
     status = look(lane, tables, err);
     uint64_t alignment = lane->memory.alignment_bytes, most = lane->memory.max_buffer_bytes;
     const uint32_t readable = TNP_MEMORY_HOST_VISIBLE | TNP_MEMORY_HOST_CACHED;

@@ -47,6 +47,7 @@ typedef struct tni_lane {
     bool is_host;              // the host reads and writes the arena as any memory of its own
     bool needs_semaphores;     // one of them has failed
     bool is_given_up;          // nothing came of it: see hang.c
+    bool was_abandoned;        // by another session, before this one had any work on it
     tni_queue queues[TNI_QUEUES];
     uint32_t mirror_count;
     tnp_semaphore **mirrors;   // by queue of the session: raised by the host when that queue's is,

@@ -100,7 +100,8 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
                           .rows = 1 };
         status = tni_lane_copy(p->lane, &copy, err);
     }
-    tni_free(&session->arena.allocator, staging);
+    if (!p->lane->is_given_up)   // else the copy may still read it
+        tni_free(&session->arena.allocator, staging);
     return status;
 }
 

@@ -39,7 +39,7 @@ struct tn_device {
     tnp_device *opened;                 // NULL before the first tni_device_open
     char key[TNI_DEVICE_KEY_BYTES];     // of what was measured of it; like `measured` from then on
     tni_measured measured;              // !is_there: nothing was
-    atomic_flag is_abandoned;           // from it nothing came
+    atomic_bool is_abandoned;           // from it nothing came
     tni_residents *residents;           // constants, for all sessions; see there
 };
 

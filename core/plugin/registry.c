@@ -45,7 +45,6 @@ static tn_status list_device(tni_plugin *plugin, const tni_offer *offer, tn_erro
                            .plugin = plugin->manifest.name,
                            .index = offer->index,
                            .residents = residents,
-                           .is_abandoned = ATOMIC_FLAG_INIT,
                            .info = offer->info };
     snprintf(device->name, sizeof device->name, "%s%u", plugin->manifest.name, offer->index);
     runtime->devices[runtime->device_count++] = device;
