@@ -188,6 +188,12 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
     for (uint32_t i = 0; i < session->lane_count; i++)
         say_memory(session, i, sink);
     tni_fit_explain(session, sink);
-    tni_say(sink, "weights: %" PRIu64 " bytes where the application has them, %" PRIu64 " copied\n",
-            session->weight_mapped_bytes, session->weight_copied_bytes);
+    tn_memory_report memory = { .size = sizeof memory };
+    tn_session_memory(session, &memory);
+    tni_say(sink, "weights: %" PRIu64 " bytes where the application has them, %" PRIu64 " copied",
+            memory.weight_mapped_bytes, memory.weight_copied_bytes);
+    if (memory.weight_shared_bytes)
+        tni_say(sink, ", of these %" PRIu64 " shared with other sessions",
+                memory.weight_shared_bytes);
+    tni_say(sink, "\n");
 }

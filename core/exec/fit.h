@@ -5,6 +5,7 @@
 //   fit_layers.c    whole layers: as many as are asked for, or the most that fit
 //   fit_beside.c    where nothing is asked and memory is short: several strategies
 //   fit_memory.c    what there is of memory, and what is taken of it
+//   fit_shared.c    what other sessions have there already
 //   fit_demands.c   when nothing fits: what is demanded
 //   fit_rules.c     what is asked of the nodes of a graph
 //   fit_states.c    states that cannot be with their layers
@@ -44,7 +45,8 @@ typedef struct tni_fit {
     uint64_t *free_bytes;   // when the session was made; UINT64_MAX = not told
     uint64_t *alignments, *largest;
     uint64_t *arena;              // what is set aside for arenas while memory is short
-    uint64_t *weights;            // of `resident`
+    uint64_t *weights;            // of `resident`, without what is `shared`
+    uint64_t *there;              // of all that is `shared`
     uint64_t *program_bytes;      // that devices keep with programs, beside buffers
     uint64_t *needed;             // of all: set when all graphs have a layout
     uint64_t *unlimited;          // the same of the placement at hand without limits, and of it
@@ -52,7 +54,9 @@ typedef struct tni_fit {
     uint64_t *asked_bytes;   // and of the one that is asked for, before anything had to give way
     tni_resident_bytes *resident;   // constants, of all graphs, sorted
     uint32_t resident_count, resident_capacity;
-    uint64_t mapping_places;   // that use weights where they lie
+    tni_resident_bytes *shared;   // constants of the graphs that sessions had there by then, sorted
+    uint32_t shared_count;
+    uint64_t mapping_places;   // that use weights where they lie, or have some already
     bool has_failed_claim;     // what then lacks memory is the device
     bool lacks_memory;         // it does not fit: by what was reckoned, no call of a device failed
     bool is_short;             // without limits it did not fit: they hold

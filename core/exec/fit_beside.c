@@ -66,7 +66,7 @@ static uint64_t list_places(const tn_session *session, uint32_t most_cpus, uint6
     for (uint32_t p = 0; p < session->lane_count; p++) {
         bool is_cpu = tni_is_cpu(session->devices[p]);
         uint32_t *count = is_cpu ? &cpus : &others;
-        if (session->fit.free_bytes[p] < bytes || *count >= (is_cpu ? most_cpus : MOST_PLACES))
+        if (tni_fit_reach(session, p) < bytes || *count >= (is_cpu ? most_cpus : MOST_PLACES))
             continue;
         places |= UINT64_C(1) << p;
         ++*count;
@@ -116,7 +116,7 @@ static void list_tries(tn_session *session)
     for (uint32_t i = 0; i < session->layers.count; i++)
         bytes += session->layers.bytes[i];
     for (uint32_t p = 0; p < session->lane_count && is_of_layers; p++)
-        if (others >> p & 1 && others != UINT64_C(1) << p && fit->free_bytes[p] >= bytes)
+        if (others >> p & 1 && others != UINT64_C(1) << p && tni_fit_reach(session, p) >= bytes)
             add_try(fit, TNI_FIT_ONE)->one = p;
 }
 

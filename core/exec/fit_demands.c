@@ -26,7 +26,8 @@ static bool add_graph(tn_session *session, const tni_compiled *c, uint32_t place
             const tni_value *owner = &graph->values[graph->storages[s].owner];
             if (c->state_of[s] != TNP_NONE)
                 d->states[c->state_of[s]] = true;
-            if (owner->source != TNI_WEIGHT || (c->mapped[s] >> place & 1))
+            if (owner->source != TNI_WEIGHT || (c->mapped[s] >> place & 1) ||
+                tni_fit_has_shared(session, place, owner->data))
                 continue;
             if (!tni_grow(&session->arena.allocator, &d->weights, &d->capacity, d->count + 1,
                           sizeof *d->weights))

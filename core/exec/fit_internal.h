@@ -6,6 +6,14 @@
 
 // The tables, and what is free now.
 tn_status tni_fit_begin(tn_session *session, tn_error *err);
+// What constants of the graphs other sessions have on the lanes already.
+tn_status tni_fit_find_shared(tn_session *session, tn_error *err);
+// Whether it is among the latter, so that it takes nothing.
+bool tni_fit_is_shared(const tn_session *session, const tni_resident_bytes *what);
+// The same as it is or packed, whatever its size.
+bool tni_fit_has_shared(const tn_session *session, uint32_t place, const void *data);
+// What a lane has for weights, states and arenas: free, or there already. UINT64_MAX = not known.
+uint64_t tni_fit_reach(const tn_session *session, uint32_t place);
 // Takes back what a round before has made of the graphs.
 tn_status tni_fit_start_again(tn_session *session, tn_error *err);
 // The arena of a lane, as large as the device makes it.

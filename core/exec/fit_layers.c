@@ -12,16 +12,18 @@ enum { MOST_TRIES = 8 };
 static tn_status place_layers(tn_session *session, uint32_t offloaded, tn_error *err)
 {
     tni_arena scratch;
+    uint64_t reach[TNI_MAX_PLACES];   // so that a second session divides them as the first one did
+    for (uint32_t p = 0; p < session->lane_count; p++)
+        reach[p] = tni_fit_reach(session, p);
     tni_arena_init(&scratch, &session->arena.allocator);
     tn_status status = tni_layers_place(&session->placement, session->devices, session->lane_count,
-                                        session->fit.free_bytes, offloaded, &scratch,
-                                        &session->layers, err);
+                                        reach, offloaded, &scratch, &session->layers, err);
     tni_arena_finish(&scratch);
     return status;
 }
 
 // What layers may take of a place, by the placement at hand without limits. Of a device that uses
-// weights where they lie, what layers have is not what they take.
+// weights where they lie, or has them already, what layers have is not what they take.
 static uint64_t room_for_layers(const tn_session *session, uint32_t place)
 {
     const tni_fit *fit = &session->fit;

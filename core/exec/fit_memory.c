@@ -12,10 +12,10 @@
 static tn_status take_tables(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    uint64_t **tables[] = { &fit->free_bytes, &fit->alignments, &fit->largest,
-                            &fit->arena,      &fit->weights,    &fit->program_bytes,
-                            &fit->needed,     &fit->unlimited,  &fit->unlimited_beside,
-                            &fit->asked_bytes, &fit->best_arena };
+    uint64_t **tables[] = { &fit->free_bytes,  &fit->alignments, &fit->largest,
+                            &fit->arena,       &fit->weights,    &fit->program_bytes,
+                            &fit->needed,      &fit->unlimited,  &fit->unlimited_beside,
+                            &fit->asked_bytes, &fit->best_arena, &fit->there };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         *tables[i] = tni_arena_take_array(&session->arena, session->lane_count, sizeof **tables[i]);
         if (!*tables[i])
@@ -24,7 +24,7 @@ static tn_status take_tables(tn_session *session, tn_error *err)
     return TN_OK;
 }
 
-// Of whole multiples of the alignment.
+// Of whole multiples of the alignment; of what is there already, as of what is free.
 static uint64_t largest_buffer(const tnp_memory_info *memory, uint64_t is_free)
 {
     uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
@@ -42,13 +42,15 @@ static void note_memory(tn_session *session)
         uint64_t is_free = memory->free_bytes ? memory->free_bytes : UINT64_MAX;
         session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
         session->fit.alignments[i] = memory->alignment_bytes;
-        session->fit.largest[i] = largest_buffer(memory, session->fit.free_bytes[i]);
+        session->fit.largest[i] = largest_buffer(memory, tni_fit_reach(session, i));
     }
 }
 
 tn_status tni_fit_begin(tn_session *session, tn_error *err)
 {
     tn_status status = take_tables(session, err);
+    if (status == TN_OK)
+        status = tni_fit_find_shared(session, err);
     if (status == TN_OK)
         note_memory(session);
     session->fit.most_ns = INFINITY;
@@ -63,7 +65,8 @@ static void add_up(tn_session *session)
     tni_fit *fit = &session->fit;
     memset(fit->weights, 0, session->lane_count * sizeof *fit->weights);
     for (uint32_t i = 0; i < fit->resident_count; i++)
-        fit->weights[fit->resident[i].place] += fit->resident[i].bytes;
+        if (!tni_fit_is_shared(session, &fit->resident[i]))
+            fit->weights[fit->resident[i].place] += fit->resident[i].bytes;
 }
 
 tn_status tni_fit_note_resident(tn_session *session, const tni_compiled *compiled,

@@ -208,6 +208,8 @@ void tni_fit_explain(const tn_session *session, const tn_sink *sink)
                 session->lanes[p].device->name, fit->needed[p],
                 fit->weights[p] + fit->program_bytes[p], tni_fit_state_bytes(session, p, NULL),
                 tni_fit_arena_bytes(session, p));
+        if (fit->there[p])
+            tni_say(sink, "%" PRIu64 " bytes of weights were there already; ", fit->there[p]);
         if (fit->free_bytes[p] == UINT64_MAX)
             tni_say(sink, "how much was free is not known\n");
         else

@@ -38,6 +38,7 @@ void tni_graphs_unmake(tn_session *session, tni_compiled *compiled)
     tni_weights_release(session, compiled);   // some of their bytes are the schedule's own graph's
     tni_answers_finish(&compiled->answers);
     tni_schedule_finish(&compiled->schedule);
+    session->has_given_up |= tni_hang_is_any(session);
     if (!tni_hang_is_any(session))
         tni_arena_finish(&compiled->arena);
     *compiled = (tni_compiled){ .given = compiled->given, .graph = compiled->given.graph };

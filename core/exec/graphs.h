@@ -55,7 +55,7 @@ typedef struct tni_compiled {   // one graph
     tni_way way;
     tni_program *programs;   // one a segment
     uint32_t use_count, use_capacity;
-    uint32_t *uses;   // residents, each as often as it was asked for
+    uint32_t *uses;   // of the session, each as often as it was asked for
 } tni_compiled;
 
 // A graph of the session, without its phases yet; NULL and an error when there is no memory.

@@ -96,7 +96,10 @@ tn_status tni_hang_fail(const tni_lane *lane, const char *call, tn_error *err)
 bool tni_hang_is_any(const tn_session *session)
 {
     bool is_any = false;
-    for (uint32_t i = 0; i < session->lane_count; i++)
-        is_any |= session->lanes[i].is_given_up;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        const tni_lane *lane = &session->lanes[i];
+        is_any |= lane->is_given_up ||
+                  (atomic_load(&lane->device->is_abandoned) && !lane->was_abandoned);
+    }
     return is_any;
 }

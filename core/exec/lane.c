@@ -56,13 +56,34 @@ static tn_status make_semaphore(const tni_lane *lane, uint32_t flags, uint64_t v
     return status;
 }
 
-tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err)
+// What is free and what is resident, both at once: what comes to be resident meanwhile would count
+// twice, or not at all.
+static tn_status look(tni_lane *lane, tni_arena *tables, tn_error *err)
+{
+    tni_residents_begin(lane->device);
+    tn_status status = tni_device_memory(lane->device, 0, &lane->memory, err);
+    uint32_t most = tni_residents_list(lane->device, NULL, 0);
+    if (status == TN_OK && most) {
+        lane->there = tni_arena_take_array(tables, most, sizeof *lane->there);
+        if (lane->there)   // some may have gone
+            lane->there_count = tni_residents_list(lane->device, lane->there, most);
+        else
+            status = tni_fail_memory(err, "a table of weights", most * sizeof *lane->there);
+    }
+    tni_residents_end(lane->device);
+    return status;
+}
+
+tn_status tni_lane_open(tni_lane *lane, tn_device *device, tni_arena *tables, tn_error *err)
 {
     tn_status status = tni_device_open(device, err);
     if (status != TN_OK)
         return status;
-    *lane = (tni_lane){ .device = device, .table = device->table, .opened = device->opened };
-    status = tni_device_memory(device, 0, &lane->memory, err);
+    *lane = (tni_lane){ .device = device,
+                        .table = device->table,
+                        .opened = device->opened,
+                        .was_abandoned = atomic_load(&device->is_abandoned) };
+    status = look(lane, tables, err);
     uint64_t alignment = lane->memory.alignment_bytes, most = lane->memory.max_buffer_bytes;
     const uint32_t readable = TNP_MEMORY_HOST_VISIBLE | TNP_MEMORY_HOST_CACHED;
     lane->is_inline = tni_is_cpu(device);

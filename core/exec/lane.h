@@ -41,10 +41,13 @@ typedef struct tni_lane {
     tnp_device *opened;
     tnp_memory_info memory;   // of memory 0: arenas, states, copied weights
     uint64_t most_bytes;      // of what is free, no more than this
-    bool is_inline;           // computes inside submit: the calling thread is busy meanwhile
-    bool is_host;             // the host reads and writes the arena as any memory of its own
-    bool needs_semaphores;    // one of them has failed
-    bool is_given_up;         // nothing came of it: see hang.c
+    uint32_t there_count;
+    tni_resident_key *there;   // resident on the device when that was free, for other sessions
+    bool is_inline;            // computes inside submit: the calling thread is busy meanwhile
+    bool is_host;              // the host reads and writes the arena as any memory of its own
+    bool needs_semaphores;     // one of them has failed
+    bool is_given_up;          // nothing came of it: see hang.c
+    bool was_abandoned;        // by another session, before this one had any work on it
     tni_queue queues[TNI_QUEUES];
     uint32_t mirror_count;
     tnp_semaphore **mirrors;   // by queue of the session: raised by the host when that queue's is,
@@ -58,7 +61,8 @@ typedef struct tni_lane {
     tni_plan plan;   // without offsets: the one that the arena is sized for
 } tni_lane;
 
-tn_status tni_lane_open(tni_lane *lane, tn_device *device, tn_error *err);
+// tables: for the list of residents.
+tn_status tni_lane_open(tni_lane *lane, tn_device *device, tni_arena *tables, tn_error *err);
 // A queue that takes what `options` say. One that is there and takes less is replaced; nothing may
 // be running on it.
 tn_status tni_lane_make_queue(tni_lane *lane, uint32_t role, const tnp_queue_options *options,

@@ -100,12 +100,13 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
                           .rows = 1 };
         status = tni_lane_copy(p->lane, &copy, err);
     }
-    tni_free(&session->arena.allocator, staging);
+    if (!p->lane->is_given_up)   // else the copy may still read it
+        tni_free(&session->arena.allocator, staging);
     return status;
 }
 
 // A pack is made of bytes that lie together: what does not is gathered while it is made.
-static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
+static tn_status make_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
                              const tni_pack *pack, tni_pack_room *room, tni_resident *made,
                              tni_resident **out_resident, tn_error *err)
 {
@@ -126,7 +127,7 @@ static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
             return tni_fail_memory(err, value->name, storage->bytes);
         tni_weight_gather(owner, 0, storage->bytes, gathered);
     }
-    packing p = { .lane = &session->lanes[made->place],
+    packing p = { .lane = &session->lanes[place],
                   .value = &described,
                   .pack = pack,
                   .source = (gathered ? gathered : (const unsigned char *)owner->data) +
@@ -137,7 +138,7 @@ static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
     tn_status status = pack_into(session, &p, value->name, room, made, err);
     tni_free(allocator, gathered);
     if (status == TN_OK)
-        status = tni_resident_keep(session, made, out_resident, err);
+        status = tni_resident_keep(session, compiled, place, made, out_resident, err);
     if (status == TN_OK) {
         uint64_t bytes = aligned(p.lane, pack->bytes);
         room->used += bytes;
@@ -146,36 +147,38 @@ static tn_status make_packed(tn_session *session, const tni_compiled *compiled,
     return status;
 }
 
-static tni_resident packed_resident(const tni_compiled *compiled, uint32_t place,
-                                    const tni_pack *pack)
+static tni_resident_key key_of(const tni_compiled *compiled, const tni_pack *pack)
 {
     const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[pack->value];
     const tni_value *owner = &graph->values[graph->storages[value->storage].owner];
-    tni_resident wanted = { .place = place,
-                            .layout = pack->layout,
-                            .data = (const unsigned char *)owner->data + value->offset,
-                            .bytes = pack->bytes,
-                            .run_bytes = owner->run_bytes,
-                            .run_stride = owner->run_stride,
-                            .dtype = value->dtype };
-    memcpy(wanted.dims, value->dims, sizeof wanted.dims);
-    memcpy(wanted.strides, value->strides, sizeof wanted.strides);
-    return wanted;
+    tni_resident_key key = { .layout = pack->layout,
+                             .dtype = value->dtype,
+                             .data = (const unsigned char *)owner->data + value->offset,
+                             .bytes = pack->bytes,
+                             .run_bytes = owner->run_bytes,
+                             .run_stride = owner->run_stride,
+                             .group_rows = pack->group_rows };
+    memcpy(key.dims, value->dims, sizeof key.dims);
+    memcpy(key.strides, value->strides, sizeof key.strides);
+    return key;
 }
 
-void tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
-                       const tni_pack *pack, tni_pack_room *room)
+tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_pack *pack, tni_pack_room *room, tn_error *err)
 {
-    const tni_resident wanted = packed_resident(compiled, place, pack);
-    if (!tni_resident_find(session, &wanted))
+    const tni_resident_key key = key_of(compiled, pack);
+    tni_resident *r;
+    tn_status status = tni_resident_use(session, compiled, place, &key, &r, err);
+    if (status == TN_OK && !r)
         room->left_bytes += aligned(&session->lanes[place], pack->bytes);
+    return status;
 }
 
 void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *room)
 {
     if (room->buffer)
-        tni_resident_release_buffer(session, place, room->buffer);
+        tni_resident_close_buffer(session->lanes[place].device, room->buffer);
     *room = (tni_pack_room){ .buffer = NULL };
 }
 
@@ -183,14 +186,13 @@ tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_
                             const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
                             uint64_t *out_offset, tn_error *err)
 {
-    tni_resident wanted = packed_resident(compiled, place, pack);
-    tn_status status = tni_resident_make_room(session, compiled, err);
-    tni_resident *r = tni_resident_find(session, &wanted);
+    tni_resident made = { .key = key_of(compiled, pack) };
+    tni_resident *r;
+    tn_status status = tni_resident_use(session, compiled, place, &made.key, &r, err);
     if (status == TN_OK && !r)
-        status = make_packed(session, compiled, pack, room, &wanted, &r, err);
+        status = make_packed(session, compiled, place, pack, room, &made, &r, err);
     if (status != TN_OK)
         return status;
-    tni_resident_use(session, compiled, r);
     *out_buffer = r->buffer;
     *out_offset = r->offset;
     return TN_OK;

@@ -205,13 +205,16 @@ static tn_status bind_packs_and_scratch(making *m, tn_error *err)
 {
     tni_pack_room room = { 0 };
     uint32_t place = m->segment->place;
+    tn_status status = TN_OK;
     for (uint32_t u = 0; u < m->segment->unit_count; u++) {
         const tni_claim *claim = m->compiled->schedule.units[m->segment->first_unit + u];
-        for (uint32_t k = 0; k < claim->pack_count; k++)
+        for (uint32_t k = 0; k < claim->pack_count && status == TN_OK; k++)
             if (!(claim->packs[k].flags & TNP_PACK_BAKED))
-                tni_pack_room_add(m->session, m->compiled, place, &claim->packs[k], &room);
+                status = tni_pack_room_add(m->session, m->compiled, place, &claim->packs[k], &room,
+                                           err);
     }
-    tn_status status = bind_units(m, &room, err);
+    if (status == TN_OK)
+        status = bind_units(m, &room, err);
     tni_pack_room_close(m->session, place, &room);
     return status;
 }
@@ -225,9 +228,11 @@ static tn_status bind(making *m, tni_program *program, tn_error *err)
     const tnp_binding **pointers = tni_arena_take_array(m->scratch, most, sizeof *pointers);
     if (!m->bindings || !pointers)
         return tni_fail_memory(err, "bindings", most * sizeof *m->bindings);
+    tni_residents_begin(m->lane->device);
     tn_status status = bind_storages(m, err);
     if (status == TN_OK)
         status = bind_packs_and_scratch(m, err);
+    tni_residents_end(m->lane->device);
     if (status != TN_OK)
         return status;
     for (uint32_t i = 0; i < m->binding_count; i++)

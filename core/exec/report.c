@@ -23,12 +23,15 @@ void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
 {
     if (!session)
         return;
-    tn_memory_report report = { .size = sizeof report,
-                                .weight_mapped_bytes = session->weight_mapped_bytes,
-                                .weight_copied_bytes = session->weight_copied_bytes };
+    tn_memory_report report = { .size = sizeof report };
     for (uint32_t g = 0; g < session->graph_count; g++)
         report.segment_count += session->graphs[g]->schedule.segment_count;
     for (uint32_t i = 0; i < session->lane_count; i++) {
+        tni_weight_bytes weights;
+        tni_weights_report(session, i, &weights);
+        report.weight_mapped_bytes += weights.mapped;
+        report.weight_copied_bytes += weights.copied;
+        report.weight_shared_bytes += weights.shared;
         report.arena_bytes += session->lanes[i].arena_bytes;
         report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
         report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
@@ -68,11 +71,11 @@ static void fill_device(const tn_session *session, uint32_t place, tn_device_mem
         (void)tni_fit_count_layers(session, layers);
         memory->layer_count = layers[place];
     }
-    for (uint32_t i = 0; i < session->resident_count; i++)
-        if (session->residents[i].place == place)
-            *(session->residents[i].is_mapped
-                  ? &memory->weight_mapped_bytes
-                  : &memory->weight_copied_bytes) += session->residents[i].bytes;
+    tni_weight_bytes weights;
+    tni_weights_report(session, place, &weights);
+    memory->weight_mapped_bytes = weights.mapped;
+    memory->weight_copied_bytes = weights.copied;
+    memory->weight_shared_bytes = weights.shared;
 }
 
 tn_status tn_session_device_memory(const tn_session *session, uint32_t device,

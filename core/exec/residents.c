@@ -1,101 +1,108 @@
-// residents.c: which constants are on which lane, and which graphs use them. Each is made once per
-// lane and shared by all graphs of the session. With the last graph that uses it, it goes: its
-// bytes need not outlive that graph, and others may come to lie where they were.
-#include <string.h>
-
+// residents.c: which constants the session uses on which lane, and for which graphs. Each is made
+// once for a device and shared by all sessions of the runtime (plugin/residents.h). With the last
+// graph that uses it the session does no more: the bytes need not outlive that graph.
 #include "base/alloc.h"
 #include "base/error.h"
 #include "exec/session.h"
 
-// The same bytes may be two constants: a pack is also told by what the value makes of them.
-tni_resident *tni_resident_find(tn_session *session, const tni_resident *wanted)
+static tni_use *find_use(tn_session *session, uint32_t place, const tni_resident_key *key)
 {
-    for (uint32_t i = 0; i < session->resident_count; i++) {
-        tni_resident *r = &session->residents[i];
-        if (r->buffer && r->place == wanted->place && r->data == wanted->data &&
-            r->bytes == wanted->bytes && r->run_bytes == wanted->run_bytes &&
-            r->run_stride == wanted->run_stride && r->layout == wanted->layout &&
-            r->dtype == wanted->dtype && !memcmp(r->dims, wanted->dims, sizeof r->dims) &&
-            !memcmp(r->strides, wanted->strides, sizeof r->strides))
-            return r;
+    for (uint32_t i = 0; i < session->use_count; i++) {
+        tni_use *use = &session->uses[i];
+        if (use->resident && use->place == place && tni_resident_is(use->resident, key))
+            return use;
     }
     return NULL;
 }
 
-// A free entry; NULL and an error when there is no memory.
-static tni_resident *add_resident(tn_session *session, tn_error *err)
+// Room for one use more, of the graph and of the session, before anything is made for it.
+static tn_status make_room(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->resident_count; i++)
-        if (!session->residents[i].buffer)
-            return &session->residents[i];
-    if (!tni_grow(&session->arena.allocator, &session->residents, &session->resident_capacity,
-                  session->resident_count + 1, sizeof *session->residents)) {
-        tni_fail_memory(err, "a table of weights",
-                        (session->resident_count + 1) * sizeof *session->residents);
-        return NULL;
-    }
-    return &session->residents[session->resident_count++];
+    const tn_allocator *allocator = &session->arena.allocator;
+    size_t of_graph = compiled->use_count + 1, of_session = session->use_count + 1;
+    return tni_grow(allocator, &compiled->uses, &compiled->use_capacity, compiled->use_count + 1,
+                    sizeof *compiled->uses) &&
+                   tni_grow(allocator, &session->uses, &session->use_capacity,
+                            session->use_count + 1, sizeof *session->uses)
+               ? TN_OK
+               : tni_fail_memory(err, "a table of weights",
+                                 of_graph * sizeof *compiled->uses +
+                                     of_session * sizeof *session->uses);
 }
 
-static uint64_t *counter_of(tn_session *session, const tni_resident *r)
+static void add_to_graph(const tn_session *session, tni_compiled *compiled, tni_use *use)
 {
-    return r->is_mapped ? &session->weight_mapped_bytes : &session->weight_copied_bytes;
+    compiled->uses[compiled->use_count++] = (uint32_t)(use - session->uses);
+    use->graphs++;
 }
 
-tn_status tni_resident_keep(tn_session *session, const tni_resident *made,
-                            tni_resident **out_resident, tn_error *err)
+// There is room for it.
+static tni_use *add_to_session(tn_session *session, uint32_t place, tni_resident *resident)
 {
-    tni_resident *r = add_resident(session, err);
-    if (!r)
-        return TN_E_HOST_MEMORY;
-    *r = *made;
-    *counter_of(session, r) += r->bytes;
-    *out_resident = r;
+    uint32_t at = 0;
+    while (at < session->use_count && session->uses[at].resident)
+        at++;
+    session->use_count += at == session->use_count;
+    session->uses[at] = (tni_use){ .resident = resident, .place = place };
+    return &session->uses[at];
+}
+
+tn_status tni_resident_use(tn_session *session, tni_compiled *compiled, uint32_t place,
+                           const tni_resident_key *key, tni_resident **out_resident, tn_error *err)
+{
+    *out_resident = NULL;
+    tn_status status = make_room(session, compiled, err);
+    if (status != TN_OK)
+        return status;
+    tni_use *use = find_use(session, place, key);
+    tni_resident *there = use ? NULL : tni_resident_take(session->lanes[place].device, key);
+    if (there)
+        use = add_to_session(session, place, there);
+    if (!use)
+        return TN_OK;
+    add_to_graph(session, compiled, use);
+    *out_resident = use->resident;
     return TN_OK;
 }
 
-// Frees a buffer that no constant is in any more.
-void tni_resident_release_buffer(tn_session *session, uint32_t place, tnp_buffer *buffer)
+tn_status tni_resident_keep(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_resident *made, tni_resident **out_resident, tn_error *err)
 {
-    for (uint32_t i = 0; i < session->resident_count; i++)
-        if (session->residents[i].buffer == buffer)
-            return;
-    session->lanes[place].table->buffer_free(buffer);
+    *out_resident = tni_resident_enter(session->lanes[place].device, made, err);
+    if (!*out_resident)
+        return TN_E_HOST_MEMORY;
+    add_to_graph(session, compiled, add_to_session(session, place, *out_resident));
+    return TN_OK;
 }
 
-static void release_resident(tn_session *session, tni_resident *r)
+static void end_use(tn_session *session, tni_use *use)
 {
-    tnp_buffer *buffer = r->buffer;
-    uint32_t place = r->place;
-    *counter_of(session, r) -= r->bytes;
-    *r = (tni_resident){ .buffer = NULL };
-    tni_resident_release_buffer(session, place, buffer);
-}
-
-// Room for one use more, before anything is made for it.
-tn_status tni_resident_make_room(tn_session *session, tni_compiled *compiled, tn_error *err)
-{
-    return tni_grow(&session->arena.allocator, &compiled->uses, &compiled->use_capacity,
-                    compiled->use_count + 1, sizeof *compiled->uses)
-               ? TN_OK
-               : tni_fail_memory(err, "a table of weights",
-                                 (compiled->use_count + 1) * sizeof *compiled->uses);
-}
-
-void tni_resident_use(tn_session *session, tni_compiled *compiled, tni_resident *r)
-{
-    compiled->uses[compiled->use_count++] = (uint32_t)(r - session->residents);
-    r->uses++;
+    tni_resident_give_back(session->lanes[use->place].device, use->resident);
+    *use = (tni_use){ .resident = NULL };
 }
 
 void tni_weights_release(tn_session *session, tni_compiled *compiled)
 {
     for (uint32_t i = 0; i < compiled->use_count; i++) {
-        tni_resident *r = &session->residents[compiled->uses[i]];
-        if (--r->uses == 0)
-            release_resident(session, r);
+        tni_use *use = &session->uses[compiled->uses[i]];
+        if (--use->graphs == 0)
+            end_use(session, use);
     }
     compiled->use_count = 0;
     tni_free(&session->arena.allocator, compiled->uses);
     compiled->uses = NULL;
+}
+
+void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_bytes *out_bytes)
+{
+    *out_bytes = (tni_weight_bytes){ 0 };
+    for (uint32_t i = 0; i < session->use_count; i++) {
+        const tni_use *use = &session->uses[i];
+        const tni_resident *r = use->resident;
+        if (!r || use->place != place)
+            continue;
+        *(r->is_mapped ? &out_bytes->mapped : &out_bytes->copied) += r->key.bytes;
+        if (!r->is_mapped && tni_resident_is_shared(session->lanes[place].device, r))
+            out_bytes->shared += r->key.bytes;
+    }
 }

@@ -68,7 +68,9 @@ static tni_schedule_request request_of(const tn_session *session, tni_compiled *
                       .alignments = fit->alignments,
                       .largest = fit->largest,
                       .there = fit->resident,
-                      .there_count = fit->resident_count },
+                      .shared = fit->shared,
+                      .there_count = fit->resident_count,
+                      .shared_count = fit->shared_count },
         .answers = compiled->is_asked ? &compiled->answers : NULL,
     };
 }

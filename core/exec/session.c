@@ -96,7 +96,7 @@ static tn_status open_lanes(tn_session *session, tn_error *err)
             continue;
         tn_device *device = session->candidates[i].device;
         tni_lane *lane = &session->lanes[session->lane_count];
-        tn_status status = tni_lane_open(lane, device, err);
+        tn_status status = tni_lane_open(lane, device, &session->arena, err);
         lane->device = session->devices[session->lane_count] = device;
         lane->place = session->lane_count;
         lane->number = i;
@@ -344,7 +344,7 @@ void tn_session_destroy(tn_session *session)
     tni_journal_finish(session);
     tn_allocator allocator = session->arena.allocator;
     tni_free(&allocator, session->graphs);
-    tni_free(&allocator, session->residents);
+    tni_free(&allocator, session->uses);
     tni_free(&allocator, session->events);
     tni_arena_finish(&session->lasting);
     tni_relays_finish(&session->relays);

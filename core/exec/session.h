@@ -41,9 +41,8 @@ struct tn_session {
     bool has_warned_of_pins;   // that no graph has
     tni_layers layers;
     tni_fit fit;
-    uint32_t resident_count, resident_capacity;
-    tni_resident *residents;
-    uint64_t weight_mapped_bytes, weight_copied_bytes;
+    uint32_t use_count, use_capacity;
+    tni_use *uses;                 // of residents
     bool is_plan_only;             // it is to tell whether it could be made: nothing is allocated
     bool lacks_memory;             // it could not be made: by the plan, not by a call of a device
     bool is_reserved;              // arenas and states are there: a graph that is added has to fit

@@ -41,16 +41,16 @@ static tn_status copy_in(tni_lane *lane, const tni_value *value, uint64_t bytes,
     return status;
 }
 
-static tn_status make_resident(tn_session *session, const tni_value *value, tni_resident *made,
+static tn_status make_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
+                               const tni_value *value, tni_resident *made,
                                tni_resident **out_resident, tn_error *err)
 {
-    tni_lane *lane = &session->lanes[made->place];
-    made->is_mapped = !value->run_bytes &&
-                      try_import(lane, value->data, made->bytes, &made->buffer);
-    tn_status status = made->is_mapped ? TN_OK
-                                       : copy_in(lane, value, made->bytes, &made->buffer, err);
+    tni_lane *lane = &session->lanes[place];
+    uint64_t bytes = made->key.bytes;
+    made->is_mapped = !value->run_bytes && try_import(lane, value->data, bytes, &made->buffer);
+    tn_status status = made->is_mapped ? TN_OK : copy_in(lane, value, bytes, &made->buffer, err);
     if (status == TN_OK)
-        status = tni_resident_keep(session, made, out_resident, err);
+        status = tni_resident_keep(session, compiled, place, made, out_resident, err);
     if (status != TN_OK && made->buffer)
         lane->table->buffer_free(made->buffer);
     return status;
@@ -61,18 +61,15 @@ tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint3
 {
     const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[graph->storages[storage].owner];
-    tni_resident wanted = { .place = place,
-                            .data = value->data,
-                            .bytes = graph->storages[storage].bytes,
-                            .run_bytes = value->run_bytes,
-                            .run_stride = value->run_stride };
-    tn_status status = tni_resident_make_room(session, compiled, err);
-    tni_resident *r = tni_resident_find(session, &wanted);
+    tni_resident made = { .key = { .data = value->data,
+                                   .bytes = graph->storages[storage].bytes,
+                                   .run_bytes = value->run_bytes,
+                                   .run_stride = value->run_stride } };
+    tni_resident *r;
+    tn_status status = tni_resident_use(session, compiled, place, &made.key, &r, err);
     if (status == TN_OK && !r)
-        status = make_resident(session, value, &wanted, &r, err);
-    if (status != TN_OK)
-        return status;
-    tni_resident_use(session, compiled, r);
-    *out_buffer = r->buffer;
-    return TN_OK;
+        status = make_resident(session, compiled, place, value, &made, &r, err);
+    if (status == TN_OK)
+        *out_buffer = r->buffer;
+    return status;
 }

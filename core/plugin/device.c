@@ -110,7 +110,7 @@ tn_status tni_device_open(tn_device *device, tn_error *err)
 
 void tni_device_abandon(tn_device *device)
 {
-    if (!atomic_flag_test_and_set(&device->is_abandoned))
+    if (!atomic_exchange(&device->is_abandoned, true))
         device->table->abandon(device->opened);
 }
 

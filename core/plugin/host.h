@@ -18,6 +18,7 @@
 #include "base/team.h"
 #include "base/text.h"
 #include "plugin/measured.h"
+#include "plugin/residents.h"
 
 enum { TNI_DEVICE_NAME_BYTES = 64 };
 
@@ -38,7 +39,8 @@ struct tn_device {
     tnp_device *opened;                 // NULL before the first tni_device_open
     char key[TNI_DEVICE_KEY_BYTES];     // of what was measured of it; like `measured` from then on
     tni_measured measured;              // !is_there: nothing was
-    atomic_flag is_abandoned;           // from it nothing came
+    atomic_bool is_abandoned;           // from it nothing came
+    tni_residents *residents;           // constants, for all sessions; see there
 };
 
 static inline bool tni_is_cpu(const tn_device *device)

@@ -18,6 +18,7 @@
 //     device.c      opening (and so loading), asking
 //       measured.c    what was measured of it before, from the user's cache
 //         measured_text.c   the form of that file
+//       residents.c   constants on it, for all sessions
 //     settings.c    which settings a plugin asked for; warnings of those that nobody did
 //   pin.c       a file's hash into tenon.ini
 #ifndef TNI_PLUGIN_INTERNAL_H

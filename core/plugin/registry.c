@@ -35,14 +35,16 @@ static tn_status list_device(tni_plugin *plugin, const tni_offer *offer, tn_erro
 {
     tn_runtime *runtime = plugin->runtime;
     tn_device *device = tni_arena_take(&runtime->arena, sizeof *device);
-    if (!device || !tni_grow(&runtime->allocator, &runtime->devices, &runtime->device_capacity,
-                             runtime->device_count + 1, sizeof *runtime->devices))
+    tni_residents *residents = tni_residents_make(&runtime->arena);
+    if (!device || !residents ||
+        !tni_grow(&runtime->allocator, &runtime->devices, &runtime->device_capacity,
+                  runtime->device_count + 1, sizeof *runtime->devices))
         return tni_fail_memory(err, "the list of devices", sizeof *device);
     *device = (tn_device){ .runtime = runtime,
                            .owner = plugin,
                            .plugin = plugin->manifest.name,
                            .index = offer->index,
-                           .is_abandoned = ATOMIC_FLAG_INIT,
+                           .residents = residents,
                            .info = offer->info };
     snprintf(device->name, sizeof device->name, "%s%u", plugin->manifest.name, offer->index);
     runtime->devices[runtime->device_count++] = device;

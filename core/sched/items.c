@@ -16,13 +16,10 @@ static int compare_uses(const void *left, const void *right)
                                 : (a->item > b->item) - (a->item < b->item);
 }
 
-static uint32_t find(const tni_resident_bytes *sorted, uint32_t count,
-                     const tni_resident_bytes *what)
+static bool is_there(const tni_memories *m, const tni_resident_bytes *what)
 {
-    const tni_resident_bytes *at = count ? bsearch(what, sorted, count, sizeof *sorted,
-                                                   tni_resident_bytes_compare)
-                                         : NULL;
-    return at ? (uint32_t)(at - sorted) : TNP_NONE;
+    return tni_resident_bytes_find(m->there, m->there_count, what) != TNP_NONE ||
+           tni_resident_bytes_find(m->shared, m->shared_count, what) != TNP_NONE;
 }
 
 // Every constant that a claim has resident, as often as claims do; then each once.
@@ -63,13 +60,12 @@ bool tni_list_items(const tni_items_request *r, tni_arena *arena, tni_problem_cl
     if (!uses || !bytes || !list)
         return false;
     for (uint32_t i = 0; i < item_count; i++)   // what is there already takes nothing more
-        bytes[i] = find(r->memories->there, r->memories->there_count, &items[i]) == TNP_NONE
-                       ? items[i].bytes
-                       : 0;
+        bytes[i] = is_there(r->memories, &items[i]) ? 0 : items[i].bytes;
     for (uint32_t c = 0; c < r->answers->claim_count; c++) {
         uint32_t own = tni_resident_bytes_of(r->graph, &r->answers->claims[c], r->memories, NULL);
         for (uint32_t i = 0; i < own; i++, use_count++)
-            uses[use_count] = (use){ c, find(items, item_count, &all[use_count]) };
+            uses[use_count] = (use){ c,
+                                     tni_resident_bytes_find(items, item_count, &all[use_count]) };
     }
     if (use_count)
         qsort(uses, use_count, sizeof *uses, compare_uses);

@@ -31,6 +31,15 @@ uint32_t tni_resident_bytes_sort(tni_resident_bytes *list, uint32_t count)
     return left;
 }
 
+uint32_t tni_resident_bytes_find(const tni_resident_bytes *sorted, uint32_t count,
+                                 const tni_resident_bytes *what)
+{
+    const tni_resident_bytes *at = count ? bsearch(what, sorted, count, sizeof *sorted,
+                                                   tni_resident_bytes_compare)
+                                         : NULL;
+    return at ? (uint32_t)(at - sorted) : TNP_NONE;
+}
+
 static uint64_t whole(const tni_memories *how, uint32_t place, uint64_t bytes)
 {
     uint64_t alignment = how->alignments ? how->alignments[place] : 1;

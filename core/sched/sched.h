@@ -120,8 +120,8 @@ typedef struct tni_memories {
     const uint64_t *alignments;   // by device: buffers are whole multiples of it; NULL = 1
     const uint64_t *largest;      // by device: most bytes of a buffer or binding; NULL = no limit
     // Resident already and not counted again, as tni_resident_bytes_sort leaves them.
-    const tni_resident_bytes *there;
-    uint32_t there_count;
+    const tni_resident_bytes *there, *shared;   // of this session; of others
+    uint32_t there_count, shared_count;
 } tni_memories;
 
 bool tni_is_mapped(const tni_memories *how, uint32_t storage, uint32_t place);
@@ -131,6 +131,9 @@ uint32_t tni_resident_bytes_of(const tn_graph *graph, const tni_claim *claim,
                                const tni_memories *how, tni_resident_bytes *out);
 // Sorts, and leaves each once: how many are left.
 uint32_t tni_resident_bytes_sort(tni_resident_bytes *list, uint32_t count);
+// Where it is in a list that is sorted so; TNP_NONE.
+uint32_t tni_resident_bytes_find(const tni_resident_bytes *sorted, uint32_t count,
+                                 const tni_resident_bytes *what);
 
 // ---------------------------------------------------------------------------------------- schedule
 

@@ -148,6 +148,41 @@ static void without_another_device_it_is_a_status(void **state)
     tn_runtime_destroy(runtime);
 }
 
+// Sessions that share its weights: who comes second finds it lost.
+static void each_session_goes_on_without_it(void **state)
+{
+    (void)state;
+    tn_runtime *runtime = rig_simulated(
+        "[{\"name\":\"a\",\"host_visible\":false," HANGS(9) "}," SPARE "]", soon);
+    tn_device *devices[] = { rig_device(runtime, "a"), rig_device(runtime, "c") };
+    tn_session_options options = { .size = sizeof options, .device_count = 2, .devices = devices };
+    tn_graph *graph = make_model();
+    tn_session *sessions[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tn_session_create(runtime, (const tn_graph *[]){ graph }, 1, &options,
+                                           &sessions[i], NULL),
+                         TN_OK);
+    assert_int_equal(rig_memory(sessions[0]).weight_shared_bytes, sizeof weight);
+    for (int again = 0; again < 6; again++) {
+        float got[FLOATS];
+        rig_run(sessions[again % 2], 0, graph, "x", x, sizeof x, NULL);
+        rig_read(sessions[again % 2], 0, graph, "out", got, sizeof got);
+        assert_memory_equal(got, want, sizeof want);
+    }
+    for (int i = 0; i < 2; i++) {
+        tn_device_memory memory = { .size = sizeof memory };
+        assert_int_equal(tn_session_device_memory(sessions[i], 0, &memory, NULL), TN_OK);
+        assert_true(memory.is_left_out);
+        assert_int_equal(rig_memory(sessions[i]).weight_shared_bytes, sizeof weight);   // on c
+    }
+    assert_non_null(strstr(rig_log(), given_up));
+    for (int i = 0; i < 2; i++)
+        tn_session_destroy(sessions[i]);
+    tn_graph_destroy(graph);
+    tn_runtime_destroy(runtime);
+    assert_null(strstr(rig_log(), "not given back"));
+}
+
 static void measuring_gives_it_up_too(void **state)
 {
     (void)state;
@@ -225,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_from_which_nothing_comes_is_given_up_and_the_run_goes_on),
         cmocka_unit_test(without_another_device_it_is_a_status),
+        cmocka_unit_test(each_session_goes_on_without_it),
         cmocka_unit_test(measuring_gives_it_up_too),
         cmocka_unit_test(a_slow_device_is_waited_for),
         cmocka_unit_test(a_close_that_does_not_come_back_is_left_behind),

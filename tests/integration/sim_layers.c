@@ -9,20 +9,27 @@
 
 #include "session_rig.h"
 
-float layers_weights[LAYERS][WIDTH * WIDTH];
+float layers_weights[LAYERS][WIDTH * WIDTH], layers_others[LAYERS][WIDTH * WIDTH];
 static float layers_input[WIDTH * MOST_TOKENS];
 
 int layers_fill(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < LAYERS; i++)
+    for (uint32_t i = 0; i < LAYERS; i++) {
         rig_fill(layers_weights[i], WIDTH * WIDTH, i + 1);
+        rig_fill(layers_others[i], WIDTH * WIDTH, i + 1 + LAYERS);
+    }
     rig_fill(layers_input, WIDTH * MOST_TOKENS, 99);
     return 0;
 }
 
-// Layers of a product and a tanh, marked 0 to LAYERS - 1; with a state that each adds to if asked.
 tn_graph *layers_graph(int64_t tokens, bool with_states)
+{
+    return layers_graph_of(layers_weights, tokens, with_states);
+}
+
+// Layers of a product and a tanh, marked 0 to LAYERS - 1; with a state that each adds to if asked.
+tn_graph *layers_graph_of(float (*weights)[WIDTH * WIDTH], int64_t tokens, bool with_states)
 {
     tn_graph *graph = rig_graph();
     tn_value y = rig_input(graph, "x", 2, WIDTH, tokens, 0);
@@ -33,8 +40,7 @@ tn_graph *layers_graph(int64_t tokens, bool with_states)
         snprintf(name, sizeof name, "w.%u", i);
         y = tn_graph_matmul(graph, tn_graph_scale(graph, y, 0.2f),
                             tn_graph_weight(graph, name, TN_DTYPE_F32, 2,
-                                            (int64_t[]){ WIDTH, WIDTH }, layers_weights[i],
-                                            WEIGHT_BYTES));
+                                            (int64_t[]){ WIDTH, WIDTH }, weights[i], WEIGHT_BYTES));
         if (with_states) {
             snprintf(name, sizeof name, "s.%u", i);
             tn_value s = tn_graph_state(graph, name, TN_DTYPE_F32, 2, (int64_t[]){ WIDTH, 4 });

@@ -9,11 +9,12 @@
 
 enum { WIDTH = 64, LAYERS = 8, WEIGHT_BYTES = WIDTH * WIDTH * 4, MOST_TOKENS = 64 };
 
-extern float layers_weights[LAYERS][WIDTH * WIDTH];
+extern float layers_weights[LAYERS][WIDTH * WIDTH], layers_others[LAYERS][WIDTH * WIDTH];
 int layers_fill(void **state);   // weights and what runs read: before all tests
 
 // Layers of a product and a tanh, marked 0 to LAYERS - 1; with a state that each adds to if asked.
 tn_graph *layers_graph(int64_t tokens, bool with_states);
+tn_graph *layers_graph_of(float (*weights)[WIDTH * WIDTH], int64_t tokens, bool with_states);
 // Two layers that touch one state: their wishes may contradict each other, and are then none.
 tn_graph *layers_of_one_state(void);
 

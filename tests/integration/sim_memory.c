@@ -147,26 +147,27 @@ static void a_graph_that_is_added_tells_what_is_not_reserved(void **state)
     tn_runtime_destroy(runtime);
 }
 
-// What other sessions of the runtime have is not free.
+// What other sessions of the runtime have is not free; their weights are not those of this one.
 static void other_sessions_are_seen(void **state)
 {
     (void)state;
     tn_runtime *runtime = rig_simulated(
         "[{\"name\":\"a\",\"memory_bytes\":160000,\"host_visible\":false,\"latency_us\":0.01}]",
         NULL);
-    tn_graph *graph = layers_graph(1, false);
+    tn_graph *graph = layers_graph(1, false), *other = layers_graph_of(layers_others, 1, false);
     const int64_t tokens = 1;
     tn_session *first = layers_session(runtime, &graph, 1, a_and_cpu, NULL);
     assert_int_equal(layers_weights_on(first, 0), LAYERS);
-    tn_session *second = layers_session(runtime, &graph, 1, a_and_cpu, NULL);
+    tn_session *second = layers_session(runtime, &other, 1, a_and_cpu, NULL);
     assert_in_range(layers_weights_on(second, 0), 0, 1);
-    layers_compare(runtime, second, &graph, &tokens, 1);
+    layers_compare(runtime, second, &other, &tokens, 1);
     tn_session_destroy(first);
     tn_session *third = layers_session(runtime, &graph, 1, a_and_cpu, NULL);
     assert_in_range(layers_weights_on(third, 0), LAYERS - 1, LAYERS);
     tn_session_destroy(second);
     tn_session_destroy(third);
     tn_graph_destroy(graph);
+    tn_graph_destroy(other);
     tn_runtime_destroy(runtime);
 }
 

@@ -15,8 +15,9 @@ static void *take(void *context, size_t bytes, size_t alignment_bytes)
     memcpy(pointer + front - 16, &bytes, sizeof bytes);
     memcpy(pointer + front - 8, &front, sizeof front);
     c->pieces++;
-    c->bytes += (int64_t)bytes;
-    c->most = c->bytes > c->most ? c->bytes : c->most;
+    int_fast64_t now = c->bytes += (int64_t)bytes, most = c->most;
+    while (now > most && !atomic_compare_exchange_weak(&c->most, &most, now)) {
+    }
     return pointer + front;
 }
 

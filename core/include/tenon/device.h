@@ -35,7 +35,8 @@ typedef struct tn_runtime_options {
     const char *config;   // this file in place of the user's tenon.ini; a missing one is an error
     const tn_allocator *allocator;   // NULL = the C library's
     void *log_context;
-    // NULL = standard error, warnings and errors only. Called on any thread.
+    // NULL = standard error, warnings and errors only. Called on any thread, also while a session
+    // is made: it makes none itself.
     void (*log)(void *context, int32_t level, const char *text);
     uint32_t flags;      // TN_RUNTIME_…
     uint32_t reserved;   // 0

@@ -80,7 +80,8 @@ TN_API tn_value tn_graph_input(tn_graph *graph, const char *name, tn_dtype dtype
 // it can be, for costs and for sizing work; 0 = unknown. Since 0.1
 TN_API void tn_graph_expect(tn_graph *graph, tn_value input, int64_t likely, int64_t at_most);
 
-// A constant: `bytes` at `data`, lent, must be the contiguous size of dtype and dims. Since 0.1
+// A constant: `bytes` at `data`, lent, must be the contiguous size of dtype and dims. They stay as
+// they are until no session uses them (tenon/session.h). Since 0.1
 TN_API tn_value tn_graph_weight(tn_graph *graph, const char *name, tn_dtype dtype, uint32_t rank,
                                 const int64_t *dims, const void *data, uint64_t bytes);
 

@@ -12,9 +12,15 @@
 // takes whole and the other in simpler ops) within the types' tolerance, where a close choice made
 // of it may go the other way.
 //
+// Sessions of one runtime share what a device holds of weights, copied, packed or imported: a
+// second session on the bytes of the first (same address, size, type and shape) needs memory for
+// states and arenas alone, whichever of them is destroyed first.
+//
 // Ownership: runtime, graphs and the bytes of weights are lent and outlive the session; a graph and
-// what only it uses may go after tn_session_drop.
-// Threads: [one per session]; different sessions of one runtime run at the same time.
+// what only it uses may go after tn_session_drop. While a session uses the bytes of a weight they
+// do not change: another one may be made of what a device holds of them.
+// Threads: [one per session]; different sessions of one runtime are made, run and destroyed at the
+// same time. One that is made waits while another brings weights to a device of its.
 #ifndef TENON_SESSION_H
 #define TENON_SESSION_H
 
@@ -241,6 +247,7 @@ typedef struct tn_memory_report {
     uint64_t state_bytes;
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into device memory
+    uint64_t weight_shared_bytes;   // of these, used by other sessions too, as it is now
 } tn_memory_report;
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
@@ -274,6 +281,7 @@ typedef struct tn_device_memory {
     uint32_t layer_count;   // layers of which the device has the most bytes, but for those that are
                             // divided over devices (tn_session_placement)
     uint32_t reserved;      // 0
+    uint64_t weight_shared_bytes;   // of those copied, used by other sessions too, as it is now
 } tn_device_memory;
 
 // Errors: TN_E_ARG there is no device of that number. Since 0.1

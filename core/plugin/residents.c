@@ -1,0 +1,131 @@
+// residents.c: constants that lie on an opened device, for all sessions of the runtime.
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "plugin/host.h"
+
+struct tni_residents {
+    pthread_mutex_t loading, table;
+    tni_resident *first;
+};
+
+tni_residents *tni_residents_make(tni_arena *arena)
+{
+    tni_residents *made = tni_arena_take(arena, sizeof *made);
+    if (made)
+        *made = (tni_residents){ PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, NULL };
+    return made;
+}
+
+void tni_residents_begin(tn_device *device)
+{
+    pthread_mutex_lock(&device->residents->loading);
+}
+
+void tni_residents_end(tn_device *device)
+{
+    pthread_mutex_unlock(&device->residents->loading);
+}
+
+bool tni_resident_is(const tni_resident *resident, const tni_resident_key *key)
+{
+    const tni_resident_key *r = &resident->key;
+    return r->data == key->data && r->bytes == key->bytes && r->run_bytes == key->run_bytes &&
+           r->run_stride == key->run_stride && r->layout == key->layout &&
+           r->group_rows == key->group_rows && r->dtype == key->dtype &&
+           !memcmp(r->dims, key->dims, sizeof r->dims) &&
+           !memcmp(r->strides, key->strides, sizeof r->strides);
+}
+
+tni_resident *tni_resident_take(tn_device *device, const tni_resident_key *key)
+{
+    tni_residents *all = device->residents;
+    pthread_mutex_lock(&all->table);
+    tni_resident *r = all->first;
+    while (r && !tni_resident_is(r, key))
+        r = r->next;
+    if (r)
+        r->sessions++;
+    pthread_mutex_unlock(&all->table);
+    return r;
+}
+
+tni_resident *tni_resident_enter(tn_device *device, const tni_resident *made, tn_error *err)
+{
+    tni_residents *all = device->residents;
+    tni_resident *r = tni_alloc(tni_runtime_allocator(device->runtime), sizeof *r);
+    if (!r) {
+        tni_fail_memory(err, "a table of weights", sizeof *r);
+        return NULL;
+    }
+    *r = *made;
+    r->sessions = 1;
+    pthread_mutex_lock(&all->table);
+    r->next = all->first;
+    all->first = r;
+    pthread_mutex_unlock(&all->table);
+    return r;
+}
+
+// With the table's lock.
+static bool has_any_in(const tni_residents *all, const tnp_buffer *buffer)
+{
+    const tni_resident *r = all->first;
+    while (r && r->buffer != buffer)
+        r = r->next;
+    return r != NULL;
+}
+
+void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer)
+{
+    tni_residents *all = device->residents;
+    pthread_mutex_lock(&all->table);
+    bool is_used = has_any_in(all, buffer);
+    pthread_mutex_unlock(&all->table);
+    if (!is_used)
+        device->table->buffer_free(buffer);
+}
+
+uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room)
+{
+    tni_residents *all = device->residents;
+    uint32_t count = 0;
+    pthread_mutex_lock(&all->table);
+    for (const tni_resident *r = all->first; r; r = r->next) {
+        if (!r->is_mapped && count < room)
+            out[count] = r->key;
+        count += !r->is_mapped;
+    }
+    pthread_mutex_unlock(&all->table);
+    return count;
+}
+
+// A buffer of which nothing is in the table is nobody else's: it is freed without the lock.
+void tni_resident_give_back(tn_device *device, tni_resident *resident)
+{
+    tni_residents *all = device->residents;
+    tnp_buffer *buffer = resident->buffer;
+    pthread_mutex_lock(&all->table);
+    bool is_last = --resident->sessions == 0;
+    tni_resident **at = &all->first;
+    while (is_last && *at != resident)
+        at = &(*at)->next;
+    if (is_last)
+        *at = resident->next;
+    bool is_empty = is_last && !has_any_in(all, buffer);
+    pthread_mutex_unlock(&all->table);
+    if (is_last)
+        tni_free(tni_runtime_allocator(device->runtime), resident);
+    if (is_empty)
+        device->table->buffer_free(buffer);
+}
+
+bool tni_resident_is_shared(tn_device *device, const tni_resident *resident)
+{
+    pthread_mutex_lock(&device->residents->table);
+    bool is_shared = resident->sessions > 1;
+    pthread_mutex_unlock(&device->residents->table);
+    return is_shared;
+}

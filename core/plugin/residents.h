@@ -1,0 +1,72 @@
+// residents.h: constants that lie on an opened device, imported, copied or packed: each once, for
+// all sessions of the runtime that use it.
+//
+// One is there as long as a session uses it. Each of these has the bytes that it was made of lent
+// to it, so that until the last one is gone nothing else comes to lie where they are, and their
+// address tells the constant apart. With the last one it goes, and with the last of a buffer that.
+//
+// Locks, in this order: `loading`, of the one session that makes residents of the device, or holds
+// what is free there against what is resident; it may be held for as long as a weight takes, over
+// calls of the plugin. `table`, for moments and over no call. A run takes neither.
+#ifndef TNI_PLUGIN_RESIDENTS_H
+#define TNI_PLUGIN_RESIDENTS_H
+
+#include <stdbool.h>
+
+#include <tenon/device.h>
+#include <tenon/plugin.h>
+
+#include "base/arena.h"
+
+// What tells constants of a device apart. The same bytes may be two: a pack is also told by what
+// the value makes of them.
+typedef struct tni_resident_key {
+    uint32_t layout;   // 0 = as the application has them; else a pack
+    uint32_t dtype;    // of the value that a pack was made of, as are dims and strides
+    const void *data;
+    uint64_t bytes;                   // of data, or of the pack
+    uint64_t run_bytes, run_stride;   // of a part that lies in several runs
+    uint64_t group_rows;              // of a pack
+    int64_t dims[TNP_MAX_DIMS], strides[TNP_MAX_DIMS];
+} tni_resident_key;
+
+typedef struct tni_resident tni_resident;
+struct tni_resident {
+    // Fixed from when it is entered.
+    tni_resident_key key;
+    tnp_buffer *buffer;
+    uint64_t offset;   // in the buffer, which other packs may share
+    bool is_mapped;    // read where the application has it
+    // Of the table's lock.
+    uint32_t sessions;   // that use it
+    tni_resident *next;
+};
+
+typedef struct tni_residents tni_residents;   // of a device
+
+// None yet. NULL: no memory. It takes nothing beside the arena once there is none again.
+tni_residents *tni_residents_make(tni_arena *arena);
+
+// Waits until no other session is between these two calls. The device is open.
+void tni_residents_begin(tn_device *device);
+void tni_residents_end(tn_device *device);
+
+// Between them. One use more, by a session that does not use it yet; NULL: it is not there.
+tni_resident *tni_resident_take(tn_device *device, const tni_resident_key *key);
+// What was made, with one use. NULL and an error when there is no memory: the buffer is the
+// caller's.
+tni_resident *tni_resident_enter(tn_device *device, const tni_resident *made, tn_error *err);
+// Frees the buffer if no resident is in it.
+void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer);
+// How many there are that take memory of the device, and, up to `room`, what tells them apart. More
+// do not come before the end.
+uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room);
+
+bool tni_resident_is(const tni_resident *resident, const tni_resident_key *key);
+
+// A session uses it no longer: nothing is bound to it. [any]
+void tni_resident_give_back(tn_device *device, tni_resident *resident);
+// Whether another session uses it too, as it is now. [any]
+bool tni_resident_is_shared(tn_device *device, const tni_resident *resident);
+
+#endif
