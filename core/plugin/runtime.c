@@ -12,8 +12,8 @@
 static tn_status take_options(const tn_runtime_options *given, tn_runtime_options *out,
                               tn_error *err)
 {
-    tn_status status = tni_take_options(out, sizeof *out, TNI_UP_TO(tn_runtime_options, log), given,
-                                        "tn_runtime_create", err);
+    tn_status status = tni_take_options(out, sizeof *out, TNI_UP_TO(tn_runtime_options, reserved),
+                                        given, "tn_runtime_create", err);
     if (status != TN_OK)
         return status;
     if ((out->plugin_path_count && !out->plugin_paths) || (out->setting_count && !out->settings))
