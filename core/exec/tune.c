@@ -159,9 +159,12 @@ static tn_status measure_links(tuning *t, uint32_t d, tn_error *err)
 
 // -------------------------------------------------------------------------------------------- all
 
-// Whether there is anything to keep.
-static bool is_worth_keeping(const tni_measured *m)
+// Whether there is anything to keep. What the caches of a CPU give says nothing of its memory.
+static bool is_worth_keeping(const tuning *t, uint32_t d)
 {
+    const tni_measured *m = &t->measured[d];
+    if (tni_is_cpu(t->devices[d]) && t->dim < DIM)
+        return false;
     return m->claim_ppm || m->submit_ns || m->up.bytes_per_s || m->down.bytes_per_s;
 }
 
@@ -169,7 +172,7 @@ static tn_status tell_device(tuning *t, uint32_t d, tn_error *err)
 {
     char path[TNI_PATH_BYTES] = "";
     tn_status status = TN_OK;
-    if (!(t->flags & TN_TUNE_KEEP_NOTHING) && is_worth_keeping(&t->measured[d]))
+    if (!(t->flags & TN_TUNE_KEEP_NOTHING) && is_worth_keeping(t, d))
         status = tni_measured_keep(t->devices[d], &t->measured[d], path, sizeof path, err);
     tn_tuned_device told = { .size = sizeof told,
                              .device = d,

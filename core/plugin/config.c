@@ -165,12 +165,27 @@ static tn_status take_timeout(tni_config_timeout *timeout, const char *key, int 
     return TN_OK;
 }
 
+static const char prefix[] = "plugin.";   // of a section
+
+static tn_status check_section(const char *section, tn_error *err)
+{
+    if (strcmp(section, "plugins") == 0)
+        return TN_OK;
+    if (strncmp(section, prefix, sizeof prefix - 1) != 0)
+        return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);
+    return tni_text_is_name(section + sizeof prefix - 1)
+               ? TN_OK
+               : tni_fail(err, TN_E_ARG, "[%s]: a plugin's name is [a-z0-9_-]+", section);
+}
+
 // One "key = value" of a section. Errors are the sentence alone, without the place: TN_E_ARG,
 // TN_E_HOST_MEMORY. What is unknown is TN_E_NOT_FOUND: another release may know it.
 static tn_status take_entry(tni_config *config, const char *section, const char *key,
                             const char *value, const char *source, tn_error *err)
 {
-    static const char prefix[] = "plugin.";
+    tn_status status = check_section(section, err);
+    if (status != TN_OK)
+        return status;
     if (strcmp(section, "plugins") == 0) {
         if (strcmp(key, "path") == 0)
             return add_word(config, &config->paths, value, strlen(value), source, err);
@@ -189,11 +204,6 @@ static tn_status take_entry(tni_config *config, const char *section, const char 
                         "hang_timeout_ms)",
                         key);
     }
-    if (strncmp(section, prefix, sizeof prefix - 1) != 0)
-        return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);
-    const char *plugin = section + sizeof prefix - 1;
-    if (!tni_text_is_name(plugin))
-        return tni_fail(err, TN_E_ARG, "[%s]: a plugin's name is [a-z0-9_-]+", section);
     if (!key[0])
         return tni_fail(err, TN_E_ARG, "[%s]: a setting without a key", section);
     if (strcmp(key, "disable") == 0 && truth_of(value) < 0)
@@ -201,7 +211,7 @@ static tn_status take_entry(tni_config *config, const char *section, const char 
     if (strcmp(key, "sha256") == 0 && !is_sha256(value))
         return tni_fail(err, TN_E_ARG, "[%s] sha256 = %s: 64 hexadecimal digits are expected",
                         section, value);
-    return add_setting(config, plugin, key, value, source, err);
+    return add_setting(config, section + sizeof prefix - 1, key, value, source, err);
 }
 
 // ---------------------------------------------------------------------------- from the application
@@ -241,6 +251,8 @@ typedef struct ini_source {
     const char *text;
     size_t bytes, at;
     uint32_t line;
+    char section[MAX_NAME_BYTES + 1];   // without an entry so far, and its line; "" = none
+    uint32_t section_line;
     tn_status status;   // of the first failure; its place is in err
     tn_error *err;
 } ini_source;
@@ -276,11 +288,37 @@ static const char *what_is_lost(const char *line, size_t bytes)
                : "something behind [section]: it has a line of its own";
 }
 
+// A section counts by its entries. Of one that has none it is told here that there is no such.
+static void end_section(ini_source *source)
+{
+    tn_error why;
+    tn_status status = *source->section ? check_section(source->section, &why) : TN_OK;
+    if (status == TN_E_NOT_FOUND)
+        tni_log_line(source->config->log, TN_LOG_WARNING, "%s:%u: ignored, %s", source->path,
+                     source->section_line, why.text);
+    else if (status != TN_OK)
+        source->status = tni_fail(source->err, TN_E_FILE, "%s:%u: %s", source->path,
+                                  source->section_line, why.text);
+    *source->section = 0;
+}
+
+static void begin_section(ini_source *source, const char *line, size_t bytes)
+{
+    const char *end = memchr(line, ']', bytes);
+    end_section(source);
+    if (!end)
+        return;   // refused as no section
+    snprintf(source->section, sizeof source->section, "%.*s", (int)(end - line - 1), line + 1);
+    source->section_line = source->line;
+}
+
 // Gives inih the next line: `room` bytes are its whole buffer. Spaces in front are taken away, or
 // inih would read an indented line as a continuation of the one before.
 static char *next_line(char *to, int room, void *argument)
 {
     ini_source *source = argument;
+    if (source->status == TN_OK && source->at == source->bytes)
+        end_section(source);
     if (source->status != TN_OK || source->at == source->bytes || room <= 0)
         return NULL;
     const char *begin = source->text + source->at;
@@ -300,6 +338,8 @@ static char *next_line(char *to, int room, void *argument)
         source->status = tni_fail(source->err, TN_E_FILE,
                                   "%s:%u: a line of %zu bytes, at most %d are expected",
                                   source->path, source->line, bytes, room - 1);
+    else if (bytes && *begin == '[')
+        begin_section(source, begin, bytes);
     if (source->status != TN_OK)
         return NULL;
     memcpy(to, begin, bytes);
@@ -311,6 +351,7 @@ static int take_line(void *argument, const char *section, const char *key, const
 {
     ini_source *source = argument;
     tn_error why;
+    *source->section = 0;
     if (source->status != TN_OK)
         return 1;
     tn_status status = take_entry(source->config, section, key, value, source->path, &why);

@@ -1,4 +1,5 @@
 // runtime.c: an application's runtime, from its creation to its end.
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,12 +12,17 @@
 static tn_status take_options(const tn_runtime_options *given, tn_runtime_options *out,
                               tn_error *err)
 {
-    tn_status status = tni_take_options(out, sizeof *out, TNI_UP_TO(tn_runtime_options, log), given,
-                                        "tn_runtime_create", err);
+    tn_status status = tni_take_options(out, sizeof *out, TNI_UP_TO(tn_runtime_options, reserved),
+                                        given, "tn_runtime_create", err);
     if (status != TN_OK)
         return status;
     if ((out->plugin_path_count && !out->plugin_paths) || (out->setting_count && !out->settings))
         return tni_fail(err, TN_E_ARG, "tn_runtime_create: a list is NULL and its count is not 0");
+    if (out->flags & ~(uint32_t)TN_RUNTIME_LIST_REFUSED || out->reserved)
+        return tni_fail(err, TN_E_ARG,
+                        "tn_runtime_create: flags 0x%" PRIx32 ", reserved %" PRIu32
+                        ": these are not known",
+                        out->flags, out->reserved);
     return tni_check_allocator(out->allocator, "tn_runtime_create", err);
 }
 
@@ -59,8 +65,8 @@ static tn_status read_settings(tn_runtime *runtime, const tn_runtime_options *op
 
 // Refused and named by the caller: an error; named so and without a device: a warning. Named by the
 // environment or a configuration, or pinned to another hash by it: a warning. Else only
-// tn_runtime_plugin tells.
-static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
+// tn_runtime_plugin tells, as of all where the caller wants the list.
+static tn_status tell_refusals(const tn_runtime *runtime, uint32_t flags, tn_error *err)
 {
     for (uint32_t i = 0; i < runtime->plugin_count; i++) {
         const tni_plugin *plugin = runtime->plugins[i];
@@ -72,6 +78,8 @@ static tn_status tell_refusals(const tn_runtime *runtime, tn_error *err)
                          plugin->why.text);
         if (plugin->state != TN_PLUGIN_REJECTED && plugin->state != TN_PLUGIN_DISABLED &&
             !is_quarantined)
+            continue;
+        if (plugin->is_named && flags & TN_RUNTIME_LIST_REFUSED)
             continue;
         if (plugin->is_named)
             return tni_fail(err, TN_E_PLUGIN, "plugin %s: %s%s%s", plugin->path, state,
@@ -103,7 +111,7 @@ tn_status tn_runtime_create(const tn_runtime_options *options, tn_runtime **out_
     if (status == TN_OK)
         status = tni_registry_fill(runtime, err);
     if (status == TN_OK)
-        status = tell_refusals(runtime, err);
+        status = tell_refusals(runtime, own.flags, err);
     if (status != TN_OK) {
         tn_runtime_destroy(runtime);
         return status;

@@ -148,7 +148,8 @@ void tni_runtime_warn_of_absent(tn_runtime *runtime)
     char place[MAX_LINE_BYTES];
     for (uint32_t i = 0; i < config->setting_count; i++) {
         const tni_setting *setting = &config->settings[i];
-        if (setting->is_told_of || is_candidate(runtime, setting->plugin))
+        bool is_pin = strcmp(setting->key, "sha256") == 0;   // of a plugin that may come again
+        if (is_pin || setting->is_told_of || is_candidate(runtime, setting->plugin))
             continue;
         for (uint32_t j = i; j < config->setting_count; j++)   // one line a plugin
             if (strcmp(config->settings[j].plugin, setting->plugin) == 0)

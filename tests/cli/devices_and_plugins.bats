@@ -97,7 +97,7 @@ load common
     [ "$status" -eq 0 ] && [ "$stderr" = "tenon: warning: plugin $TENON_TEST_PLUGINS/no_devices.so: 0 devices; no such chip in this machine" ]
     run --separate-stderr tenon run austen x --device no_devices0 --plugin "$TENON_TEST_PLUGINS/no_devices.so"
     [ "$status" -eq 3 ]
-    [[ ${stderr_lines[1]} == *"there is no device 'no_devices0'; there are: cpu0; plugin $TENON_TEST_PLUGINS/no_devices.so: 0 devices; no such chip in this machine" ]]
+    [[ ${stderr_lines[1]} == *"there is no device 'no_devices0'; there are: cpu0 (also 'cpu'); plugin $TENON_TEST_PLUGINS/no_devices.so: 0 devices; no such chip in this machine" ]]
     fails_with 6 "npu: No such file or directory (a file is pinned, not a name)" tenon plugins pin npu
 }
 
@@ -239,6 +239,23 @@ load common
     [ "$status" -eq 0 ]
     cp "$TENON_TEST_PLUGINS/plain_newer.so" plugins/plain.so
     fails_with 4 "its SHA-256 is " tenon devices --plugin plugins/plain.so
+    run --separate-stderr tenon plugins --why --plugin plugins/plain.so
+    [ "$status" -eq 4 ] && [[ $stderr == "tenon: plugin $PWD/plugins/plain.so: its SHA-256 is "* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $output == "stub         rejected   $PWD/plugins/plain.so"*"--plugin: its SHA-256 is "*"cpu "*"searched, in this order:"* ]]
+    run --separate-stderr tenon plugins --why --json --plugin plugins/plain.so
+    [ "$status" -eq 4 ] && [ "$(json '[(p["name"], p["state"]) for p in o["plugins"]][0]')" = "('stub', 'rejected')" ]
+    rm plugins/plain.so   # a pin of a plugin that is not there now is no mistake
+    sed -i /word/d config/tenon/tenon.ini
+    run --separate-stderr tenon devices
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    printf 'word = a\n' >>config/tenon/tenon.ini
+    for command in devices 'plugins retry'; do   # said once, however often the runtime starts
+        run --separate-stderr tenon $command
+        [ "$status" -eq 0 ] && [ "${#stderr_lines[@]}" -eq 1 ]
+        [[ $stderr == "tenon: warning: "*"[plugin.stub] word = a: ignored, no plugin 'stub' was found" ]]
+    done
+    cp "$TENON_TEST_PLUGINS/plain_newer.so" plugins/plain.so
     run --separate-stderr tenon plugins pin plugins/plain.so --config other.ini --json
     [ "$(json 'o["schema_version"], o["name"], len(o["sha256"]), o["config"]')" = "(1, 'stub', 64, 'other.ini')" ]
     run --separate-stderr tenon devices --plugin plugins/plain.so --config other.ini

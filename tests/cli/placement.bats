@@ -152,6 +152,11 @@ gets() {
 }
 
 @test "what cannot be is one line, with its exit code" {
+    write -ot 'ffn=CPU' --kv-device CPU0 -n 1 >/dev/null
+    fails_with 2 "there is no option '-m': MODEL is a word of its own, tenon run MODEL" tenon run -m austen
+    fails_with 2 "there is no option '-p': PROMPT is a word of its own" tenon run austen -p text
+    fails_with 2 "there is no option '-c'; did you mean '--ctx'?" tenon run austen -c 64
+    fails_with 2 "there is no option '--cache-type-k'; did you mean '--kv-type'?" tenon run austen --cache-type-k f16
     fails_with 2 "-ngl 'few': a whole number from 0, auto or all is expected" write -ngl few
     fails_with 2 "a whole number from 0, auto or all is expected" write -ngl -1
     fails_with 2 "-sm is none, layer, row or tensor, not 'column'" write -sm column
@@ -161,7 +166,7 @@ gets() {
     fails_with 2 "tenon: -ts: 3 shares are given, layers are divided over 2 devices" write -ts 1,1,1
     fails_with 2 "tenon: -ts: all shares are 0" write -ts 0,0
     fails_with 2 "tenon: -ts: shares are of the split modes" write -ts 1,1 -sm none
-    fails_with 3 "-mg: there is no device 'zz'; there are: a, b, cpu0" write -sm none -mg zz
+    fails_with 3 "-mg: there is no device 'zz'; there are: a, b, cpu0 (also 'cpu')" write -sm none -mg zz
     fails_with 3 "--kv-device: there is no device 'zz'" write --kv-device zz
     fails_with 3 "-dev: there is no device 'zz'" write -dev a,zz
     fails_with 3 "--override-tensor: there is no device 'zz'" write -ot ffn=a --override-tensor attn=zz

@@ -21,6 +21,8 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
     [[ ${lines[1]} == sim1\ *gpu*16.0\ GiB* ]]
     [[ ${lines[2]} == fast-one\ *accelerator* ]]
     [[ ${lines[3]} == cpu0\ * ]]
+    run --separate-stderr on '[{"name":"a","memory_bytes":6e7},{"name":"b","memory_bytes":12e7}]' devices
+    [[ ${lines[0]} == a\ *\ 57.2\ MiB* && ${lines[1]} == b\ *\ 114.4\ MiB* ]]
     run --separate-stderr on '[{"name":"a","gflops":2000}]' devices --json
     [ "$(json 'o["devices"][0]["name"], o["devices"][0]["plugin"], o["devices"][1]["name"]')" = "('a', 'sim', 'cpu0')" ]
 }
@@ -35,6 +37,17 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
     cmp cpu text
     write '[{"name":"a","order":"late"}]' --device a >text
     cmp cpu text
+}
+
+@test "a warning begins a line of its own on the terminal where the text is, and no other" {
+    write '[{"name":"a","fail":{"call":"queue_submit","at":6,"lost":true}}]' >text 2>told
+    head -c 20 text | grep -q . && [ "$(wc -l <text)" = 1 ]
+    export -f write on tenon
+    export TENON TENON_TEST_PLUGINS
+    script -qec "bash -c 'write \"\$0\"' '[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":6,\"lost\":true}}]'" /dev/null \
+        </dev/null | tr -d '\r' >seen
+    [ "$(grep -c '^tenon: warning: ' seen)" = 2 ]
+    [ "$(grep -v '^tenon: ' seen | tr -d '\n')" = "$(cat text)" ]
 }
 
 @test "rope in simpler ops gives the same text where a device lacks it" {

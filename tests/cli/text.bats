@@ -126,6 +126,16 @@ emoji_biases() {
     [[ $stderr == *"standard output cannot be written: Broken pipe"* ]]
 }
 
+@test "no line of a help has more than 120 columns, and short words are told" {
+    for command in run plan bench perplexity tokenize inspect devices plugins tune conform; do
+        tenon "$command" --help >help
+        run ! grep -E '.{121}' help
+    done
+    tenon run --help >help
+    grep -q -- '--device .*(-dev)$' help
+    grep -A 1 -- '^      --override-tensor REGEX=DEVICE $' help | grep -q '^ \{29\}what reads tensors'
+}
+
 @test "a terminal 20 columns wide" {
     for size in "COLUMNS=20 LINES=2" "COLUMNS=0" "COLUMNS=-1" "COLUMNS=x" "TERM=" "TERM=nonsense"; do
         run --separate-stderr env $size "$TENON" run austen She -n 2 --greedy

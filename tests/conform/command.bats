@@ -59,7 +59,7 @@ queues.cancelled_work_never_starts" ]
 
 @test "what is no plugin" {
     echo "no plugin" > text.so
-    fails_with 4 "nowhere.so: want the file can be loaded" tenon conform nowhere.so
+    fails_with 6 "tenon: nowhere.so: No such file or directory" tenon conform nowhere.so
     fails_with 4 "text.so: want the file can be loaded" tenon conform ./text.so
     fails_with 4 "want the query answers a table" tenon conform "$TENON_TEST_PLUGINS/query_silent.so"
     fails_with 3 "offers no device" tenon conform "$TENON_TEST_PLUGINS/no_devices.so"

@@ -27,13 +27,17 @@ int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2,
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // All notes so far that begin with "warning: ", without that, a line each.
 const char *cli_warnings(void);
-const char *cli_last_failure(void);   // the last line of cli_fail and its kin, "" = none; lent
+bool cli_has_warned(const char *text);   // whether that is one of them
+const char *cli_last_failure(void);      // the last line of cli_fail and its kin, "" = none; lent
 // On a terminal: a line that the next one, or the next message, replaces; "" wipes it.
 void cli_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_status(const tn_error *err);   // the message of an error, the exit code of its status
 int cli_fail_model(const char *model, const tn_error *err);   // with the file's name in front
-const char *cli_plural(uint64_t count);                       // "s", but "" for 1
-int cli_end_output(void);   // CLI_OK, or a line when stdout could not be written
+// Text of a model, to stdout and at once. A message begins a new line where such text stands on the
+// terminal's line.
+void cli_write_text(const char *text, size_t bytes);
+const char *cli_plural(uint64_t count);   // "s", but "" for 1
+int cli_end_output(void);                 // CLI_OK, or a line when stdout could not be written
 
 double cli_now_ms(void);   // time that only goes forward
 
@@ -68,6 +72,7 @@ typedef struct cli_common {
     cli_list plugins, settings;
     const char *config;
     int64_t threads;
+    uint32_t flags;   // TN_RUNTIME_…, set by the subcommand
 } cli_common;
 
 // To stand first in the struct that a subcommand's options fill: all of them but the threads.
@@ -126,6 +131,9 @@ const char *cli_typed(const char *name);
 
 // The word of a list nearest to `given`, or NULL when none is near.
 const char *cli_nearest(const char *given, const char *const *words, uint32_t count);
+
+// "MiB" of 60,000,000, and how many of these: *out_size = 57.2. KiB is the least.
+const char *cli_unit(uint64_t bytes, double *out_size);
 
 // Whole numbers from least, not below 0, to most, with commas or white space between them. CLI_OK,
 // or the exit code after a line that names the option and what they are. *out_numbers: to be freed.

@@ -1,9 +1,11 @@
 // conform.c: tenon conform
 #include <conform.h>
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "json.h"
@@ -163,6 +165,11 @@ static int conform(const conform_options *given, const char *plugin)
                         .context = &out };
     kit_summary summary;
     char why[1024];
+    if (access(plugin, R_OK) != 0) {
+        int code = cli_fail(CLI_FILE, "%s: %s", plugin, strerror(errno));
+        json_decref(out.cases);
+        return code;
+    }
     int code = code_of(kit_run(&how, &summary, why, sizeof why), why);
     if (code == CLI_OK)
         code = print_summary(&out, &summary);

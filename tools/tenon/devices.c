@@ -29,8 +29,10 @@ static void print_text(const tn_runtime *runtime)
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
-        printf("%-10s %-14s %8.1f GiB  %s\n", info.name, kind_name(info.kind),
-               (double)info.memory_bytes / (1 << 30), info.description);
+        double size;
+        const char *unit = cli_unit(info.memory_bytes, &size);
+        printf("%-10s %-14s %8.1f %s  %s\n", info.name, kind_name(info.kind), size, unit,
+               info.description);
     }
     for (uint32_t i = 0; i < tn_runtime_shadowed_count(runtime); i++) {
         tn_shadowed_info info = { .size = sizeof info };

@@ -5,13 +5,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 enum { LINE_BYTES = 8192 };
 
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;   // devices warn from any thread
-static int shown;   // letters of the line that cli_show left on the terminal
+static int shown;            // letters of the line that cli_show left on the terminal
+static bool is_line_begun;   // by text on stdout
 static char last_failure[LINE_BYTES];
 static char warnings[2 * LINE_BYTES];   // lines; what is too much is cut
 
@@ -31,11 +34,30 @@ static void wipe(void)
     shown = 0;
 }
 
+static bool is_one_terminal(void)
+{
+    struct stat out, err;
+    return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && fstat(STDOUT_FILENO, &out) == 0 &&
+           fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
+}
+
+void cli_write_text(const char *text, size_t bytes)
+{
+    pthread_mutex_lock(&writing);
+    fwrite(text, 1, bytes, stdout);
+    fflush(stdout);
+    is_line_begun = bytes ? text[bytes - 1] != '\n' : is_line_begun;
+    pthread_mutex_unlock(&writing);
+}
+
 static void say(const char *line)
 {
     pthread_mutex_lock(&writing);
     fflush(stdout);
     wipe();
+    if (is_line_begun && is_one_terminal())
+        fputc('\n', stderr);
+    is_line_begun = false;
     fprintf(stderr, "tenon: %s\n", line);
     pthread_mutex_unlock(&writing);
 }
@@ -80,6 +102,15 @@ void cli_note(const char *format, ...)
 const char *cli_warnings(void)
 {
     return warnings;
+}
+
+bool cli_has_warned(const char *text)
+{
+    size_t bytes = strlen(text);
+    for (const char *at = warnings; (at = strstr(at, text)) && *text; at++)
+        if ((at == warnings || at[-1] == '\n') && at[bytes] == '\n')
+            return true;
+    return false;
 }
 
 void cli_show(const char *format, ...)

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "placement.h"
 
-enum { MAX_OPTIONS = 64, FIRST_LONG = 256 };
+enum { MAX_OPTIONS = 64, FIRST_LONG = 256, HELP_LEFT = 29, HELP_RIGHT = 120 };
 
 // The command that is parsed, and of each of its options how it was typed last; "" = it was not.
 static const cli_command *parsed;
@@ -37,16 +37,42 @@ const char *cli_typed(const char *name)
     return name;
 }
 
+// From column HELP_LEFT on, in lines of HELP_RIGHT columns at most.
+static void print_wrapped(const char *text)
+{
+    int column = HELP_LEFT;
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+        bool is_first = word == text;
+        if (!is_first && column + 1 + length > HELP_RIGHT) {
+            printf("\n%*s", HELP_LEFT, "");
+            column = HELP_LEFT;
+        } else if (!is_first) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", length, word);
+        column += length;
+        word += length;
+    }
+    putchar('\n');
+}
+
 static void print_text(const cli_option *option, const void *defaults)
 {
     const char *field = (const char *)defaults + option->offset, *at = strstr(option->help, "{}");
-    if (!at) {
-        puts(option->help);
-        return;
-    }
-    double value = option->kind == CLI_NUMBER ? (double)*(const int64_t *)(const void *)field
-                                              : *(const double *)(const void *)field;
-    printf("%.*s%g%s\n", (int)(at - option->help), option->help, value, at + 2);
+    char text[512], value[32] = "";
+    if (at)
+        snprintf(value, sizeof value, "%g",
+                 option->kind == CLI_NUMBER ? (double)*(const int64_t *)(const void *)field
+                                            : *(const double *)(const void *)field);
+    snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - option->help) : 0, option->help, value,
+             at ? at + 2 : option->help);
+    const char *brief = cli_brief_word(option->name);
+    size_t used = strlen(text);
+    if (brief)
+        snprintf(text + used, sizeof text - used, " (%s)", brief);
+    print_wrapped(text);
 }
 
 static int show_help(const cli_command *command, const void *defaults)
@@ -60,10 +86,12 @@ static int show_help(const cli_command *command, const void *defaults)
             snprintf(letter, sizeof letter, "-%c,", option->letter);
         snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name,
                  option->argument ? " " : "", option->argument ? option->argument : "");
-        printf("  %-26s ", left);
+        printf("  %-*s ", HELP_LEFT - 3, left);
+        if (strlen(left) > HELP_LEFT - 3)
+            printf("\n%*s", HELP_LEFT, "");
         print_text(option, defaults);
     }
-    printf("  %-26s %s\n", "-h, --help", "this text");
+    printf("  %-*s %s\n", HELP_LEFT - 3, "-h, --help", "this text");
     return cli_end_output();
 }
 
@@ -135,6 +163,36 @@ static const char *hint_of_dashes(const cli_command *command, const char *word)
     return takes_text && may_be_text ? "; put -- before text that begins with -" : "";
 }
 
+// Options of other programs, and what stands for them here: an option, or a word of its own.
+static const struct {
+    const char *name, *option, *word;
+} habits[] = {
+    { "m", NULL, "MODEL" },       { "model", NULL, "MODEL" },
+    { "p", NULL, "PROMPT" },      { "c", "ctx", NULL },
+    { "prompt", NULL, "PROMPT" }, { "cache-type-k", "kv-type", NULL },
+    { "s", "seed", NULL },        { "n-predict", "max-tokens", NULL },
+    { "ctk", "kv-type", NULL },   { "cache-type-v", "kv-type", NULL },
+    { "ctv", "kv-type", NULL },
+};
+
+// CLI_OK: it is no such word of this command.
+static int fail_habit(const cli_command *command, const char *word, const char *given)
+{
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        if (strcmp(given, habits[i].name) != 0)
+            continue;
+        for (uint32_t o = 0; o < command->option_count && habits[i].option; o++)
+            if (strcmp(command->options[o].name, habits[i].option) == 0)
+                return cli_fail(CLI_USAGE, "%s: there is no option '%s'; did you mean '--%s'?",
+                                command->name, word, habits[i].option);
+        if (habits[i].word && strstr(command->synopsis, habits[i].word))
+            return cli_fail(CLI_USAGE,
+                            "%s: there is no option '%s': %s is a word of its own, tenon %s %s",
+                            command->name, word, habits[i].word, command->name, command->synopsis);
+    }
+    return CLI_OK;
+}
+
 static int fail_unknown(const cli_command *command, const char *word)
 {
     const char *names[MAX_OPTIONS], *near = NULL;
@@ -143,6 +201,9 @@ static int fail_unknown(const cli_command *command, const char *word)
     char given[64];
     snprintf(given, sizeof given, "%s", word + strspn(word, "-"));
     given[strcspn(given, "=")] = 0;
+    int code = fail_habit(command, word, given);
+    if (code != CLI_OK)
+        return code;
     // --temperature for --temp, --ctx-size for --ctx, --max for --max-tokens
     for (uint32_t i = 0; i < command->option_count && !near && strlen(given) > 1; i++)
         if (strncmp(given, names[i], strlen(names[i])) == 0 ||

@@ -30,6 +30,14 @@ const char *cli_short_word(const char *word)
     return NULL;
 }
 
+const char *cli_brief_word(const char *option)
+{
+    for (size_t k = 0; k < sizeof shorts / sizeof *shorts; k++)
+        if (strcmp(option, words[k] + 2) == 0)
+            return shorts[k];
+    return NULL;
+}
+
 const char *cli_placement_option(const cli_placement *given)
 {
     return given->gpu_layers        ? "gpu-layers"

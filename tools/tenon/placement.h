@@ -19,20 +19,19 @@ typedef struct cli_placement {
 #define CLI_PLACEMENT_OPTIONS(type, field)                                                         \
     CLI_PLACEMENT_OPTION(type, field.gpu_layers, "gpu-layers", CLI_TEXT, "N",                      \
                          "the last N layers on GPUs, the output is one more; auto (the default) "  \
-                         "or all (-ngl)"),                                                         \
+                         "or all"),                                                                \
         CLI_PLACEMENT_OPTION(type, field.split_mode, "split-mode", CLI_TEXT, "MODE",               \
                              "over several GPUs: none, layer, row or tensor (default: nodes and "  \
-                             "whole layers, as is fastest; row and tensor only if asked) (-sm)"),  \
+                             "whole layers, as is fastest; row and tensor only if asked)"),        \
         CLI_PLACEMENT_OPTION(type, field.tensor_split, "tensor-split", CLI_TEXT, "X,...",          \
-                             "the part of each GPU, such as 3,1 (default: by memory) (-ts)"),      \
+                             "the part of each GPU, such as 3,1 (default: by memory)"),            \
         CLI_PLACEMENT_OPTION(type, field.main_device, "main-device", CLI_TEXT, "NAME",             \
-                             "GPU of split mode none, and of what row and tensor do not divide "   \
-                             "(-mg)"),                                                             \
+                             "GPU of split mode none, and of what row and tensor do not divide"),  \
         CLI_PLACEMENT_OPTION(type, field.kv_device, "kv-device", CLI_TEXT, "NAME",                 \
                              "keep the KV cache there, and attend there; cpu is the first CPU"),   \
         CLI_PLACEMENT_OPTION(type, field.overrides, "override-tensor", CLI_LIST, "REGEX=DEVICE",   \
                              "what reads tensors of such names runs there; may be repeated; the "  \
-                             "first that matches counts (-ot)")
+                             "first that matches counts")
 
 // What these options mean for tlm_context_options. To be given to cli_drop_placed in any case.
 typedef struct cli_placed {
@@ -58,6 +57,7 @@ const char *cli_placement_option(const cli_placement *given);
 // Words that people know of other programs, "-ngl", become the long options that they are short
 // for.
 void cli_expand_short_words(const cli_command *command, int argc, char **argv);
-const char *cli_short_word(const char *word);   // what such a word was before; NULL: it is none
+const char *cli_short_word(const char *word);     // what such a word was before; NULL: it is none
+const char *cli_brief_word(const char *option);   // that such an option has, "-ngl"; NULL: none
 
 #endif

@@ -35,9 +35,9 @@ static void print_figures(const plan_report *r)
     for (uint32_t i = 0; i < r->link_count; i++) {
         const plan_link *link = &r->links[i];
         if (is_used(r, link))
-            printf("  %s to %s takes %.3f us and 1 s for %.1f GB, %s\n",
-                   r->devices[link->from].name, r->devices[link->to].name,
-                   link->cost.latency_ns / 1e3, link->cost.bytes_per_s / 1e9,
+            printf("  %s to %s: latency %.3f us, %.1f GB/s, %s\n", r->devices[link->from].name,
+                   r->devices[link->to].name, link->cost.latency_ns / 1e3,
+                   link->cost.bytes_per_s / 1e9,
                    link->cost.known_by == TN_KNOWN_BY_MEASURE  ? "as measured"
                    : link->cost.known_by == TN_KNOWN_BY_PLUGIN ? "as the plugin says"
                                                                : "by default");

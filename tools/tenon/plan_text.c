@@ -6,14 +6,11 @@
 
 static void print_bytes(const char *what, uint64_t bytes)
 {
-    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    double size = (double)bytes / 1024;
-    int unit = 0;
-    for (; size >= 1024; size /= 1024)
-        unit++;
+    double size;
+    const char *unit = cli_unit(bytes, &size);
     printf("  %-18s %15" PRIu64, what, bytes);
     if (bytes >= 1024)
-        printf(" %8.1f %s", size, units[unit]);
+        printf(" %8.1f %s", size, unit);
     putchar('\n');
 }
 

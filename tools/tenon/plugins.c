@@ -106,12 +106,30 @@ static int print_all(const tn_runtime *runtime, const plugins_options *given)
     return cli_json_print(root, "the list of plugins");
 }
 
-static int list(const plugins_options *given)
+// Files that were named and are refused stand in the table of --why; the error is as without it.
+static int fail_refused(const tn_runtime *runtime)
+{
+    int code = CLI_OK;
+    for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime) && code == CLI_OK; i++) {
+        tn_plugin_info info = { .size = sizeof info };
+        tn_runtime_plugin(runtime, i, &info);
+        if (info.is_named && info.state != TN_PLUGIN_LOADED && info.state != TN_PLUGIN_SHADOWED)
+            code = cli_fail(CLI_PLUGIN, "plugin %s: %s%s", info.path,
+                            info.state == TN_PLUGIN_QUARANTINED ? "in quarantine, " : "",
+                            info.reason);
+    }
+    return code;
+}
+
+static int list(plugins_options *given)
 {
     tn_runtime *runtime = NULL;
+    given->common.flags = given->why ? TN_RUNTIME_LIST_REFUSED : 0;
     int code = cli_start(&given->common, &runtime);
     if (code == CLI_OK)
         code = print_all(runtime, given);
+    if (code == CLI_OK)
+        code = fail_refused(runtime);
     tn_runtime_destroy(runtime);
     return code;
 }
@@ -143,7 +161,7 @@ static int forget(const char *path)
     return status == TN_OK || status == TN_E_FILE ? CLI_OK : cli_fail_status(&err);
 }
 
-static int retry_all(const plugins_options *given)
+static int retry_all(plugins_options *given)
 {
     tn_runtime *runtime = NULL;
     int code = cli_start(&given->common, &runtime);

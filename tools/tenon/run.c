@@ -247,8 +247,9 @@ const cli_command cli_run_command = {
     "run",
     "MODEL [PROMPT] [options]",
     "Runs a language model and streams its text",
-    "MODEL is a GGUF file, or 'austen', the small model that comes with Tenon. Without PROMPT it "
-    "or with - it is read from standard input; a PROMPT that begins with a dash comes behind --.\n",
+    "MODEL is a GGUF file, or 'austen', the small model that comes with Tenon. Without PROMPT, or "
+    "with "
+    "-, it is read\nfrom standard input; a PROMPT that begins with a dash comes behind --.\n",
     options,
     sizeof options / sizeof *options,
     run,

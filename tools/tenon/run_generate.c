@@ -34,8 +34,7 @@ static void keep_top(run_state *state, const float *logits, uint32_t vocabulary)
 static void add_text(run_state *state, const char *text, size_t bytes)
 {
     if (!state->given->json) {
-        fwrite(text, 1, bytes, stdout);
-        fflush(stdout);
+        cli_write_text(text, bytes);
         return;
     }
     memcpy(state->text + state->text_bytes, text,
@@ -109,7 +108,7 @@ static void end_text(run_state *state)
     const char *text = tlm_stream_finish(state->stream, &bytes);
     add_text(state, text, bytes);
     if (!state->given->json)
-        putchar('\n');
+        cli_write_text("\n", 1);
 }
 
 // Why it ended, where the model did not end it.

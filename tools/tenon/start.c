@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,9 +14,14 @@
 
 enum { PATH_BYTES = 4096, READ_BYTES = 1 << 16 };
 
+static int starts;   // of a runtime
+
+// What the first one warned of is not said again when one more is started.
 static void log_line(void *context, int32_t level, const char *text)
 {
     (void)context;
+    if (level == TN_LOG_WARNING && starts > 1 && cli_has_warned(text))
+        return;
     if (level <= TN_LOG_WARNING)
         cli_note("%s%s", level == TN_LOG_WARNING ? "warning: " : "", text);
 }
@@ -39,8 +45,10 @@ int cli_start(const cli_common *common, tn_runtime **out_runtime)
         .setting_count = common->settings.count,
         .config = common->config,
         .log = log_line,
+        .flags = common->flags,
     };
     tn_status status = tn_plugin_watch_crashes(&err);
+    starts++;
     if (status == TN_OK)
         status = tn_runtime_create(&options, out_runtime, &err);
     return status == TN_OK ? CLI_OK : cli_fail_status(&err);
@@ -69,12 +77,15 @@ static void tell_plugin(const tn_runtime *runtime, const char *device, char *out
 static int fail_device(const tn_runtime *runtime, const char *option, const char *name)
 {
     char known[512] = "", why[1024];
+    bool has_cpu = false;
     tell_plugin(runtime, name, why, sizeof why);
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime); i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
         size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", info.name);
+        snprintf(known + used, sizeof known - used, "%s%s%s", i ? ", " : "", info.name,
+                 info.kind == TN_KIND_CPU && !has_cpu ? " (also 'cpu')" : "");
+        has_cpu |= info.kind == TN_KIND_CPU;
     }
     return cli_fail(CLI_NO_DEVICE, "%s: there is no device '%s'; there are: %s%s", option, name,
                     *known ? known : "none, see tenon plugins --why", why);
@@ -83,11 +94,13 @@ static int fail_device(const tn_runtime *runtime, const char *option, const char
 int cli_find_device(tn_runtime *runtime, const char *option, const char *name,
                     tn_device **out_device)
 {
+    // People type "CPU" as well; no name has letters that are not small.
     *out_device = tn_runtime_find_device(runtime, name);
     for (uint32_t i = 0; i < tn_runtime_device_count(runtime) && !*out_device; i++) {
         tn_device_info info = { .size = sizeof info };
         tn_device_describe(tn_runtime_device(runtime, i), &info);
-        if (strcmp(name, "cpu") == 0 && info.kind == TN_KIND_CPU)
+        if (strcasecmp(name, info.name) == 0 ||
+            (strcasecmp(name, "cpu") == 0 && info.kind == TN_KIND_CPU))
             *out_device = tn_runtime_device(runtime, i);
     }
     return *out_device ? CLI_OK : fail_device(runtime, option, name);

@@ -214,6 +214,19 @@ static int print_json(const collected *c)
 
 // ---------------------------------------------------------------------------------------- command
 
+// CPUs, as tn_tune says.
+static void tell_not_kept(const tune_options *given, const tn_runtime *runtime, const collected *c)
+{
+    for (uint32_t d = 0; d < c->devices.count && given->dim && given->dim < DEFAULT_DIM; d++) {
+        tn_device_info info = { .size = sizeof info };
+        tn_device_describe(tn_runtime_find_device(runtime, device_at(c, d)->name), &info);
+        if (info.kind == TN_KIND_CPU)
+            cli_note("warning: %s: weights of %" PRId64 " rows and columns fit its caches, so what "
+                     "was measured is not kept; --size %d or more is",
+                     info.name, given->dim, DEFAULT_DIM);
+    }
+}
+
 static int tune(const tune_options *given, tn_runtime *runtime)
 {
     collected c = { .products.bytes = sizeof(tn_tuned_product),
@@ -250,6 +263,8 @@ static int tune(const tune_options *given, tn_runtime *runtime)
         cli_note("warning: no product could be measured: no device takes one of %" PRId64
                  " rows and columns, or has room for it; see --size",
                  given->dim ? given->dim : DEFAULT_DIM);
+    if (code == CLI_OK && !given->dry_run)
+        tell_not_kept(given, runtime, &c);
     free(devices);
     drop(&c);
     return code == CLI_OK ? failed : code;
@@ -285,7 +300,10 @@ const cli_command cli_tune_command = {
     "arithmetic); what a\n"
     "submit takes; copies between host and devices. From then on plan and run reckon with it: a "
     "device's claims count so\n"
-    "many times, a copy takes what the link was found to take. It is kept below "
+    "many times, a copy takes what the link was found to take. Of a CPU nothing is kept below a "
+    "--size "
+    "of 4096, which its\n"
+    "caches hold. It is kept below "
     "$XDG_CACHE_HOME/tenon/tune, else\n"
     "~/.cache/tenon/tune, a file for each device as it is set up: with other settings or threads "
     "it "

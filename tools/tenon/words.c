@@ -14,6 +14,15 @@ const char *cli_nearest(const char *given, const char *const *words, uint32_t co
     return nearest.word;
 }
 
+const char *cli_unit(uint64_t bytes, double *out_size)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    int unit = 0;
+    for (*out_size = (double)bytes / 1024; *out_size >= 1024; *out_size /= 1024)
+        unit++;
+    return units[unit];
+}
+
 static const char *skip_space(const char *at)
 {
     return at + strspn(at, " \t\r\n");

@@ -37,7 +37,15 @@ typedef struct tn_runtime_options {
     void *log_context;
     // NULL = standard error, warnings and errors only. Called on any thread.
     void (*log)(void *context, int32_t level, const char *text);
+    uint32_t flags;      // TN_RUNTIME_…
+    uint32_t reserved;   // 0
 } tn_runtime_options;
+
+enum {
+    TN_RUNTIME_LIST_REFUSED =
+        1,   // a named plugin that is rejected is no error: it is left out, as
+             // others are, and tn_runtime_plugin tells why
+};
 
 // Errors: TN_E_PLUGIN a named plugin is rejected; TN_E_FILE config; TN_E_ARG a setting without "=".
 // Since 0.1

@@ -83,7 +83,8 @@ typedef struct tn_tune_options {
 // Measures devices, and the links between them and to the host, and keeps what it found; tells it
 // as it goes. Types that a device does not take, and sizes that do not fit its memory, are left
 // out; of a device of which nothing else is left, what a submit takes is kept. options NULL =
-// defaults; sink NULL = nobody is told. Takes seconds; no session of the runtime exists meanwhile:
+// defaults; sink NULL = nobody is told. Of a CPU nothing is kept below a dim of 4,096: its caches
+// would be measured. Takes seconds; no session of the runtime exists meanwhile:
 // theirs would be measured too. A device that fails is left out, and with it the links to it: the
 // others are measured, kept and told, and the failure of the first one is answered at the end.
 // After any other error what was kept before stands.

@@ -122,6 +122,15 @@ static void what_is_unknown_is_ignored_with_a_warning(void **state)
     assert_non_null(strstr(c->logged, "a.ini:2: ignored, [plugins] has no key 'ordre'"));
     assert_int_equal(read_text(c, "b.ini", "[elsewhere]\nkey = a\n", &err), TN_OK);
     assert_non_null(strstr(c->logged, "b.ini:2: ignored, no section [elsewhere]"));
+    // Without a key, too; the lines are those of the sections.
+    static const char empty[] =
+        "[plugins]\n[plugin.cpu]\n[pulgin.x]\n; none\n[plugin.b]\nkey = a\n";
+    assert_int_equal(read_text(c, "c.ini", empty, &err), TN_OK);
+    assert_non_null(strstr(c->logged, "c.ini:3: ignored, no section [pulgin.x]"));
+    assert_int_equal(read_text(c, "e.ini", "[plugin.b]\n\n[last]", &err), TN_OK);
+    assert_non_null(strstr(c->logged, "e.ini:3: ignored, no section [last]"));
+    assert_int_equal(read_text(c, "d.ini", "[plugin.X]\n", &err), TN_E_FILE);
+    assert_non_null(strstr(err.text, "d.ini:1: [plugin.X]: a plugin's name is"));
 }
 
 static const struct {

@@ -106,12 +106,14 @@ static void settings_of_a_plugin_that_is_not_there_are_told_at_the_creation(void
     static const char *const settings[] = { "plugin.service.word=a", "plugin.service.other=b",
                                             "plugin.quite_another.sha256="
                                             "00000000000000000000000000000000"
-                                            "00000000000000000000000000000000" };
-    tn_runtime *runtime = create_with(&c, settings, 3);
+                                            "00000000000000000000000000000000",
+                                            "plugin.quite_other.disable=yes" };
+    tn_runtime *runtime = create_with(&c, settings, 4);
     assert_non_null(strstr(c.logged, "setting plugin.service.word=a: ignored, no plugin 'service' "
                                      "was found; did you mean 'services'?\n"));
     assert_null(strstr(c.logged, ".other"));
-    assert_non_null(strstr(c.logged, "no plugin 'quite_another' was found\n"));
+    assert_non_null(strstr(c.logged, "no plugin 'quite_other' was found\n"));
+    assert_null(strstr(c.logged, "quite_another"));   // a pin alone is no mistake
     tn_runtime_destroy(runtime);
 }
 
