@@ -133,7 +133,7 @@ emoji_biases() {
     done
     tenon run --help >help
     grep -q -- '--device .*(-dev)$' help
-    grep -A 1 -- '^      --override-tensor REGEX=DEVICE $' help | grep -q '^ \{29\}what reads tensors'
+    grep -A 1 -- '^      --override-tensor REGEX=DEVICE$' help | grep -q '^ \{29\}what reads tensors'
 }
 
 @test "a terminal 20 columns wide" {

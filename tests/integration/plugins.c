@@ -32,6 +32,7 @@ typedef struct runtime_case {
     const char *paths[4];
     const char *settings[4];
     const char *config;
+    uint32_t flags;
     const tn_allocator *allocator;
     log_lines lines;
     tn_error err;
@@ -54,7 +55,8 @@ static tn_status create(runtime_case *c, tn_runtime **out_runtime)
                                    .config = c->config,
                                    .allocator = c->allocator,
                                    .log = log_lines_keep,
-                                   .log_context = &c->lines };
+                                   .log_context = &c->lines,
+                                   .flags = c->flags };
     return tn_runtime_create(&options, out_runtime, &c->err);
 }
 
@@ -346,6 +348,24 @@ static void a_named_file_that_is_refused_fails_the_creation(void **state)
         assert_non_null(strstr(c.err.text, cases[i].file));
         assert_non_null(strstr(c.err.text, cases[i].reason));
     }
+}
+
+static void a_caller_that_wants_the_list_gets_a_refused_file_in_it(void **state)
+{
+    (void)state;
+    runtime_case c = { .paths = { built("plain.so"), built("no_manifest.so") },
+                       .flags = TN_RUNTIME_LIST_REFUSED };
+    tn_runtime *runtime = create_well(&c);
+    expect(runtime, "no_manifest.so", TN_PLUGIN_REJECTED, "not a plugin of Tenon");
+    assert_int_equal(candidate(runtime, "no_manifest.so").is_named, 1);
+    expect(runtime, "plain.so", TN_PLUGIN_LOADED, "");
+    assert_int_equal(c.lines.warnings, 0);
+    tn_runtime_destroy(runtime);
+    c.flags |= 1u << 1;
+    assert_int_equal(create(&c, &runtime), TN_E_ARG);
+    assert_null(runtime);
+    assert_string_equal(c.err.text,
+                        "tn_runtime_create: flags 0x3, reserved 0: these are not known");
 }
 
 static void a_file_in_two_places_is_one_candidate(void **state)
@@ -660,6 +680,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(accessors_past_the_end_give_nothing),
         cmocka_unit_test(files_that_are_no_plugins_are_refused_without_a_hang),
         cmocka_unit_test(a_named_file_that_is_refused_fails_the_creation),
+        cmocka_unit_test(a_caller_that_wants_the_list_gets_a_refused_file_in_it),
         cmocka_unit_test(a_file_in_two_places_is_one_candidate),
         cmocka_unit_test(a_relative_path_of_the_caller_is_made_absolute),
         cmocka_unit_test(a_config_adds_orders_disables_and_pins),

@@ -86,9 +86,9 @@ static int show_help(const cli_command *command, const void *defaults)
             snprintf(letter, sizeof letter, "-%c,", option->letter);
         snprintf(left, sizeof left, "%3s --%s%s%s", letter, option->name,
                  option->argument ? " " : "", option->argument ? option->argument : "");
-        printf("  %-*s ", HELP_LEFT - 3, left);
-        if (strlen(left) > HELP_LEFT - 3)
-            printf("\n%*s", HELP_LEFT, "");
+        bool is_long = strlen(left) > HELP_LEFT - 3;
+        printf("  %-*s", HELP_LEFT - 3, left);
+        printf(is_long ? "\n%*s" : "%*s", is_long ? HELP_LEFT : 1, "");
         print_text(option, defaults);
     }
     printf("  %-*s %s\n", HELP_LEFT - 3, "-h, --help", "this text");
