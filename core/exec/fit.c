@@ -21,7 +21,8 @@
 
 enum {
     MOST_ROUNDS = 8,
-    FREE_ROUNDS = 5,   // from here on what is set aside for arenas only grows; or from this work on,
+    FREE_ROUNDS =
+        5,   // from here on what is set aside for arenas only grows; or from this work on,
 };
 #define FREE_WORK UINT64_C(1000000000)   // sums of schedules, about a second
 

@@ -208,10 +208,9 @@ static tn_status try_strategy(tn_session *session, const tni_fit_try *t, tn_erro
 // Where the rounds found nothing: whether that is all there is to say, and *status.
 static bool is_settled_by_least(tn_session *session, tn_status *status)
 {
-    static const tni_fit_try offloaded = { .strategy = TNI_FIT_OFFLOADED,
-                                           .one = TNP_NONE,
-                                           .held = TNP_NONE,
-                                           .without = TNP_NONE };
+    static const tni_fit_try offloaded = {
+        .strategy = TNI_FIT_OFFLOADED, .one = TNP_NONE, .held = TNP_NONE, .without = TNP_NONE
+    };
     bool is_hopeless;
     take_strategy(session, &offloaded);
     tn_status least = tni_fit_least(session, &is_hopeless);

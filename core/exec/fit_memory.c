@@ -12,9 +12,9 @@
 static tn_status take_tables(tn_session *session, tn_error *err)
 {
     tni_fit *fit = &session->fit;
-    uint64_t **tables[] = { &fit->free_bytes, &fit->alignments, &fit->largest,
-                            &fit->arena,      &fit->weights,    &fit->program_bytes,
-                            &fit->needed,     &fit->unlimited,  &fit->unlimited_beside,
+    uint64_t **tables[] = { &fit->free_bytes,  &fit->alignments, &fit->largest,
+                            &fit->arena,       &fit->weights,    &fit->program_bytes,
+                            &fit->needed,      &fit->unlimited,  &fit->unlimited_beside,
                             &fit->asked_bytes, &fit->best_arena };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         *tables[i] = tni_arena_take_array(&session->arena, session->lane_count, sizeof **tables[i]);
