@@ -203,8 +203,9 @@ static bool tell_room(const tn_session *session, char *out, size_t bytes)
     char names[500], piece[500];
     uint32_t offloaded = tni_fit_count_offloaded(session);
     bool is_roomless = name_roomless(session, piece, sizeof piece);
-    bool is_fewer = session->layers.offloaded < fit->asked_layers ||
-                    ((fit->is_spread || is_roomless) && offloaded < fit->asked_layers);
+    bool is_fewer = offloaded < fit->asked_layers &&
+                    (session->layers.offloaded < fit->asked_layers || fit->is_spread ||
+                     is_roomless);
     bool is_all_else_there = session->layers.offloaded == fit->asked_layers && !fit->is_spread;
     name_short(session, names, sizeof names);
     if (is_fewer)
