@@ -208,10 +208,9 @@ static tn_status try_strategy(tn_session *session, const tni_fit_try *t, tn_erro
 // Where the rounds found nothing: whether that is all there is to say, and *status.
 static bool is_settled_by_least(tn_session *session, tn_status *status)
 {
-    static const tni_fit_try offloaded = { .strategy = TNI_FIT_OFFLOADED,
-                                           .one = TNP_NONE,
-                                           .held = TNP_NONE,
-                                           .without = TNP_NONE };
+    static const tni_fit_try offloaded = {
+        .strategy = TNI_FIT_OFFLOADED, .one = TNP_NONE, .held = TNP_NONE, .without = TNP_NONE
+    };
     bool is_hopeless;
     take_strategy(session, &offloaded);
     tn_status least = tni_fit_least(session, &is_hopeless);
@@ -312,4 +311,54 @@ tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err)
         return rounds;
     }
     return best == last ? TN_OK : do_again(session, best, err);
+}
+
+// Whether what is free is better for somebody who wants all layers off the CPU.
+static bool is_better_than(const tn_session *session, uint32_t offloaded, const tni_fit_try *asked)
+{
+    tni_fit_try now;
+    uint32_t count = tni_fit_count_offloaded(session);
+    note_cost(session, &now);
+    return count > offloaded || (count == offloaded && now.cost_ns < asked->cost_ns);
+}
+
+tn_status tni_fit_beside_all(tn_session *session, tn_error *err)
+{
+    tni_fit *fit = &session->fit;
+    const tni_placement as_asked = session->placement;
+    uint32_t asked_layers = fit->asked_layers, offloaded = tni_fit_count_offloaded(session);
+    tni_fit_try asked = { .offloaded = 0 };
+    tn_error why;
+    if (offloaded >= asked_layers)
+        return TN_OK;
+    uint64_t split_places = session->layers.split_places;
+    uint64_t *asked_bytes = fit->asked_bytes;   // these are told, whatever is tried now
+    fit->asked_bytes = tni_arena_take_array(&session->arena, session->lane_count,
+                                            sizeof *fit->asked_bytes);
+    if (!fit->asked_bytes)
+        return tni_fail_memory(err, "a placement", session->lane_count * sizeof *asked_bytes);
+    note_cost(session, &asked);
+    session->placement.layer_rule = TN_LAYERS_AUTO;
+    session->layers.offloaded = 0;
+    tn_status status = tni_fit_in_rounds(session, &why);
+    if (status == TN_OK || status == TN_E_DEVICE_MEMORY)
+        status = tni_fit_beside(session, status, &why);
+    bool is_better = status == TN_OK && is_better_than(session, offloaded, &asked);
+    fit->asked_layers = asked_layers;
+    if (status == TN_E_HOST_MEMORY)
+        return tn_error_set(err, status, why.text);
+    if (is_better) {
+        fit->asked_bytes = asked_bytes;
+        session->layers.split_places = split_places;
+        fit->is_spread = tni_fit_count_offloaded(session) < asked_layers;
+        return TN_OK;
+    }
+    session->placement = as_asked;
+    fit->try_count = fit->untried_count = fit->chosen = 0;
+    fit->without = 0;
+    fit->held_place = TNP_NONE;
+    fit->is_spread = false;
+    status = tni_fit_try_layers(session, asked.offloaded, err);
+    fit->asked_bytes = asked_bytes;
+    return status;
 }

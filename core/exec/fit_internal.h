@@ -63,6 +63,9 @@ tn_status tni_fit_least(tn_session *session, bool *out_is_hopeless);
 // Beside what the rounds found, or did not (`rounds`): other strategies; the one whose likely runs
 // cost least stays.
 tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err);
+// Where all layers were asked to be off the CPUs and some are not: what would be chosen if nothing
+// were asked stays if it has more of them there, or as many for less.
+tn_status tni_fit_beside_all(tn_session *session, tn_error *err);
 // What all likely runs cost at least by the placement at hand: a strategy that cannot be the
 // cheapest any more is given up (is_dearer).
 void tni_fit_note_bound(tn_session *session, double bound_ns);

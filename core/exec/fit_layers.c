@@ -248,5 +248,7 @@ tn_status tni_fit_layers(tn_session *session, tn_error *err)
         !tni_fit_demands_too_much(session))
         status = tni_fit_fewer(session,
                                err);   // where none fits, err says what was needed at first
-    return status;
+    bool are_all = asked == session->layers.count && p->split_mode == TN_SPLIT_FREE &&
+                   session->layers.rest_places && !session->is_plan_only;
+    return status == TN_OK && are_all ? tni_fit_beside_all(session, err) : status;
 }

@@ -129,6 +129,51 @@ gets() {
     grep -q "of the 5 layers fit the memory that is free, the others are on the CPU: a would need" told
 }
 
+# sized BYTES-OF-a BYTES-OF-b COMMAND…
+sized() {
+    local devices='[{"name":"a","memory_bytes":'$1',"host_visible":false},{"name":"b","memory_bytes":'$2',"host_visible":false}]'
+    shift 2
+    on "$devices" "$@"
+}
+
+@test "devices that share without a part of their own are told together" {
+    sized 1500000 1200000 plan austen --ctx 64 -ngl all 2>told >/dev/null
+    [[ $(cat told) =~ ^"tenon: warning: placement: "[1-4]" of the 5 layers fit the memory that is free, the others are on the CPU: a and b would need "[0-9]+" bytes together, 1500000 and 1200000 are free"$ ]]
+}
+
+@test "a weight that is larger than every device is told, and what was decided by memory" {
+    local options
+    for options in "-ngl 1" "-ngl 2"; do
+        sized 500000 500000 plan austen --ctx 64 --batch 1 $options --json >plan.json 2>told
+        grep -q "the others are on the CPU: " told
+        grep -q '"by_memory":true' plan.json
+    done
+    sized 500000 450000 plan austen --ctx 64 -ngl 1 2>told >/dev/null
+    [[ $(cat told) =~ "0 of the 1 layers fit the memory that is free, the others are on the CPU: 'token_embd.weight' has 557056 bytes, a and b have room for "[0-9]+" at most"$ ]]
+    # Its rows have room on both.
+    sized 500000 500000 plan austen --ctx 64 -sm row -ngl 1 >text 2>told
+    [ ! -s told ]
+    grep -q '^layers: 4 on cpu0, 1 divided over devices$' text
+    sized 1000000 1000000 plan austen --ctx 64 -sm row --json >plan.json 2>told
+    grep -q "of the 5 layers fit" told
+    grep -q '"by_memory":true' plan.json
+}
+
+@test "a layer that is where it was given does not blame memory" {
+    sized 2000000 3000000 run austen a -n 1 --ctx 64 -ngl 3 --explain >text 2>told
+    grep -q "layer: layer 2, with 'blk.2.attn_norm', was given to b" told
+    run ! grep -q "memory is short" told
+}
+
+@test "all layers are at least as many as nobody asks for" {
+    local bytes have all
+    for bytes in "2800000 1500000" "2000000 1500000" "2400000 2400000"; do
+        have=$(sized $bytes plan austen --ctx 64 2>/dev/null | sed -n 's/^layers: .*\([0-9]\) on cpu0$/\1/p')
+        all=$(sized $bytes plan austen --ctx 64 -ngl all 2>/dev/null | sed -n 's/^layers: .*\([0-9]\) on cpu0$/\1/p')
+        [ "${all:-0}" -le "${have:-0}" ] || { echo "$bytes: $all instead of $have on the CPU" >&2; return 1; }
+    done
+}
+
 @test "an order that does not fit a device is named, with what it needs there and what is free" {
     local small='[{"name":"a","memory_bytes":1500000,"host_visible":false},{"name":"b"}]'
     fails_with 5 "tenon: -ot: a: what is ordered to be there does not fit: 'blk.0.ffn_down.weight', " on "$small" run austen a -n 1 -ot ffn=a

@@ -1,5 +1,6 @@
 // Where work goes when memory is short and nobody says where: on simulated devices, with the
 // results of the CPU alone.
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -230,6 +231,45 @@ static void what_fits_nowhere_is_told_before_it_is_tried(void **state)
     assert_null(strstr(rig_told(), "fails now"));   // nothing was allocated
     tn_graph_destroy(graph);
     tn_runtime_destroy(runtime);
+}
+
+// Allocations tell how much was planned. What is not to be made need not be the cheapest, and where
+// what is ordered to be on a device leaves no room for its arena, one plan with nothing else there
+// is enough to know.
+static void whether_it_fits_takes_few_plans(void **state)
+{
+    (void)state;
+    enum { STATE_BYTES = LAYERS * WIDTH * 4 * 4, MOST_TIMES = 60 };
+    tn_graph *graphs[] = { layers_graph(1, true), layers_graph(16, true) };
+    uint64_t calls[3] = { 0 };
+    for (int i = 0; i < 3; i++) {
+        char devices[200];
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"memory_bytes\":%d},{\"name\":\"b\",\"memory_bytes\":%d}]",
+                 i == 0   ? 1 << 20
+                 : i == 1 ? STATE_BYTES + 256
+                          : 4 * STATE_BYTES,
+                 i == 0 ? 1 << 20 : 3 * WEIGHT_BYTES);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        failing_alloc counting;
+        failing_alloc_init(&counting, 0);
+        tn_placement placement = { .size = sizeof placement,
+                                   .kv_device = rig_device(runtime, "a") };
+        tn_session_options options = { .size = sizeof options,
+                                       .allocator = &counting.allocator,
+                                       .placement = &placement };
+        assert_int_equal(
+            tn_session_fits(runtime, (const tn_graph *const *)graphs, 2, &options, NULL),
+            i == 1 ? TN_E_DEVICE_MEMORY : TN_OK);
+        calls[i] = counting.calls;
+        tn_runtime_destroy(runtime);
+    }
+    for (int i = 1; i < 3; i++)
+        if (calls[i] > MOST_TIMES * calls[0])
+            fail_msg("%d: %" PRIu64 " allocations, %" PRIu64 " where there is room", i, calls[i],
+                     calls[0]);
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
 }
 
 // Also beside an order that keeps the device in use, and where its buffers are too small.
@@ -477,6 +517,7 @@ int main(void)
         cmocka_unit_test(other_sessions_are_seen),
         cmocka_unit_test(two_devices_without_a_cpu_share_or_are_told),
         cmocka_unit_test(what_fits_nowhere_is_told_before_it_is_tried),
+        cmocka_unit_test(whether_it_fits_takes_few_plans),
         cmocka_unit_test(a_state_that_nothing_touches_is_where_there_is_room),
         cmocka_unit_test(what_is_larger_than_a_buffer_goes_elsewhere_or_is_named),
         cmocka_unit_test(a_claim_with_more_scratch_than_a_buffer_is_not_chosen),
