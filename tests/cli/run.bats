@@ -272,7 +272,11 @@ PY
     model=$(dirname "$TENON")/../../models/SmolLM2-135M-Instruct.Q4_1.gguf
     [ -e "$model" ] || skip "no real model: tests/fetch-models"
     python3 -c "print('word ' * 3600)" >long
-    run --separate-stderr bash -c '"$TENON" run "$0" -n 1 --greedy --prompt-cache cache --json <long & sleep 1; kill -INT $!; wait $!' "$model"
+    for seconds in 1 4 16; do   # before the model is there it ends with nothing
+        run --separate-stderr bash -c '"$TENON" run "$0" -n 1 --greedy --prompt-cache cache --json <long & sleep "$1"; kill -INT $!; wait $!' \
+            "$model" "$seconds"
+        [ -z "$output" ] || break
+    done
     [ "$status" -eq 130 ]
     [ "$(json 'o["finish_reason"]')" = interrupted ]
     [ ! -e cache ]
