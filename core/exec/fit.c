@@ -12,6 +12,9 @@
 // tried beside what the rounds found (fit_beside.c). What fits without limits needs no such trial:
 // the solver's answer is the cheapest.
 //
+// Schedules tell their work, and what is tried beside has a budget of it: a fit ends soon however
+// many devices are short. Whether something fits is known with the first placement that does.
+//
 // Graphs of one session share weights and states. Where these are is decided for all of them
 // (fit_lead.c): while memory is short a graph wants a weight where that has it.
 #include <string.h>

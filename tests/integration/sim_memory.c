@@ -495,6 +495,9 @@ static void failing_allocations_leave_nothing(void **state)
     tn_pin pin = { "x", rig_device(f.runtime, "cpu0") };
     f.placement = (tn_placement){ .size = sizeof f.placement, .pins = &pin, .pin_count = 1 };
     for_each_failing_allocation(make_with, &f);
+    f.placement.layer_rule = TN_LAYERS_ALL;
+    for_each_failing_allocation(make_with, &f);
+    f.placement.layer_rule = TN_LAYERS_AUTO;
     f.placement.split_mode = TN_SPLIT_LAYER;
     for_each_failing_allocation(make_with, &f);
     const tn_pin pins[] = { { "w.0", rig_device(f.runtime, "a") },

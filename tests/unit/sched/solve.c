@@ -507,6 +507,29 @@ static tn_status solve_with(const tn_allocator *allocator, void *context)
     return has_memory ? TN_OK : TN_E_HOST_MEMORY;
 }
 
+static uint64_t work_of(uint32_t places)
+{
+    uint64_t seed = 11;
+    random_problem r;
+    random_options options = options_of(0, 60, places);
+    uint32_t chosen[60];
+    tni_solution s;
+    options.shape = TRANSFORMER;
+    random_problem_make(&r, &options, &seed);
+    assert_true(tni_solve(&r.problem, &r.arena, chosen, &s));
+    random_problem_finish(&r);
+    return s.work;
+}
+
+// What sessions have a budget of: the same each time, and more with more places.
+static void work_is_counted(void **state)
+{
+    (void)state;
+    uint64_t few = work_of(3), many = work_of(6);
+    assert_true(few > 60 && many > 2 * few);
+    assert_int_equal(work_of(3), few);
+}
+
 static void memory_that_is_not_there_is_told(void **state)
 {
     (void)state;
@@ -538,6 +561,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_link_decides_where_a_batch_runs),
         cmocka_unit_test(a_copy_is_paid_once_for_all_its_readers),
         cmocka_unit_test(one_claim_may_have_the_whole_graph),
+        cmocka_unit_test(work_is_counted),
         cmocka_unit_test(memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
