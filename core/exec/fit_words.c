@@ -90,7 +90,7 @@ static uint32_t list_split(const tn_session *session, tell_device *tell, char *o
     size_t used = 0;
     out[0] = '\0';
     for (uint32_t p = 0; p < session->lane_count; p++)
-        count += session->layers.split_places >> p & 1;
+        count += (uint32_t)(session->layers.split_places >> p & 1);
     for (uint32_t p = 0; p < session->lane_count && listed < MOST_NAMES; p++) {
         if (!(session->layers.split_places >> p & 1))
             continue;
