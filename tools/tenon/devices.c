@@ -55,8 +55,8 @@ static json_t *json_of_shadowed(const tn_runtime *runtime)
     return list;
 }
 
-// Plugins that a setting keeps out, and which: their devices are missing above. The exit code: all
-// of it is one line where there is no device at all.
+// Plugins that a setting keeps out, and which: their devices are missing above. Where there is no
+// device at all also those that are refused, and all of it is one line. The exit code.
 static int tell_what_is_missing(const tn_runtime *runtime)
 {
     bool is_any = tn_runtime_device_count(runtime) > 0;
@@ -64,7 +64,8 @@ static int tell_what_is_missing(const tn_runtime *runtime)
     for (uint32_t i = 0; i < tn_runtime_plugin_count(runtime); i++) {
         tn_plugin_info info = { .size = sizeof info };
         tn_runtime_plugin(runtime, i, &info);
-        if (info.state != TN_PLUGIN_DISABLED)
+        bool is_refused = info.state == TN_PLUGIN_REJECTED || info.state == TN_PLUGIN_QUARANTINED;
+        if (info.state != TN_PLUGIN_DISABLED && !(is_refused && !is_any && *info.name))
             continue;
         size_t used = strlen(why);
         if (is_any)
