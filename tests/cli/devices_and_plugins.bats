@@ -46,7 +46,8 @@ load common
     run --separate-stderr tenon plugins --why
     [[ $output == *disabled* ]]
     fails_with 3 "no plugin offers a device, see tenon plugins --why; plugin cpu is left out: disabled by $BATS_TEST_TMPDIR/config/tenon/tenon.ini" tenon devices
-    fails_with 3 "no plugin offers a device, see tenon plugins --why; plugin cpu is left out: start: setting threads=abc: must be a number from 1 to 1024" tenon devices --config /dev/null --set plugin.cpu.threads=abc
+    : >empty.ini
+    fails_with 3 "no plugin offers a device, see tenon plugins --why; plugin cpu is left out: start: setting threads=abc: must be a number from 1 to 1024" tenon devices --config empty.ini --set plugin.cpu.threads=abc
     printf '[plugin.cpu]\ndevices = 2\n' >config/tenon/tenon.ini
     run --separate-stderr tenon devices
     [ "${#lines[@]}" -eq 2 ]
