@@ -67,7 +67,8 @@ static tn_status take_default(tn_session *session, tn_error *err)
     }
     if (passed_over)
         tni_log_line(tni_session_log(session), TN_LOG_WARNING,
-                     "%u devices are not used: a session takes %d", passed_over, TNI_MAX_PLACES);
+                     "%u device%s not used: a session takes %d", passed_over,
+                     passed_over == 1 ? " is" : "s are", TNI_MAX_PLACES);
     return session->candidate_count ? TN_OK : fail_no_device(session->runtime, err);
 }
 

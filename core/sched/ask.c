@@ -160,12 +160,16 @@ static const char *check_in_place(const asking *ask, const tnp_claim *claim)
 
 static const char *check_packs(const asking *ask, const tnp_claim *claim)
 {
-    if (claim->pack_count > MAX_PACKS || (claim->pack_count && !claim->packs))
+    if (claim->pack_count > MAX_PACKS)
         return "it asks for too many packs";
+    if (claim->pack_count && !claim->packs)
+        return "it asks for packs, and its list of them is NULL";
     for (uint32_t i = 0; i < claim->pack_count; i++) {
         tnp_pack pack;
-        if (!claim->packs[i] || claim->packs[i]->size > MAX_STRUCT_BYTES ||
-            !TNP_TAKE(&pack, claim->packs[i]) || TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
+        if (!claim->packs[i])
+            return "a pack in its list is NULL";
+        if (claim->packs[i]->size > MAX_STRUCT_BYTES || !TNP_TAKE(&pack, claim->packs[i]) ||
+            TNP_ALIEN(pack.flags, TNP_PACK_BAKED))
             return "a pack has fields that this host does not know";
         if (pack.value >= ask->slice->slice.value_count ||
             tni_storage_source(ask->graph,
