@@ -196,8 +196,8 @@ void tni_fit_tell_demands(tn_session *session, tn_error *err)
     if (session->are_named) {
         bool is_one = session->candidate_count == 1;
         name_devices(session, names, sizeof names);
-        tni_format_text(text, sizeof text, "%s %s the only device%s that %s named", names,
-                        is_one ? "is" : "are", is_one ? "" : "s", is_one ? "was" : "were");
+        tni_format_text(text, sizeof text, "%s %s the only device%s that may be used", names,
+                        is_one ? "is" : "are", is_one ? "" : "s");
         add_to(err, text);
     }
 }

@@ -96,7 +96,7 @@ static void say_why_it_is_needed(making *m, const tn_device *device)
         tni_fail(&m->last, plain.status, "%s; %s %s ordered to be on %s", plain.text, names,
                  count == 1 ? "is" : "are", device->name);
     else if (m->session->are_named && m->session->candidate_count == 1)
-        tni_fail(&m->last, plain.status, "%s; %s is the only device that was named", plain.text,
+        tni_fail(&m->last, plain.status, "%s; %s is the only device that may be used", plain.text,
                  device->name);
 }
 

@@ -204,6 +204,8 @@ static tn_status for_each_device(tuning *t, tn_status (*call)(tuning *t, uint32_
         t->has_failed[d] = true;
         if (t->failure.status == TN_OK)
             t->failure = why;
+        else   // the caller is given the first
+            tni_log_line(tni_runtime_log(t->runtime), TN_LOG_WARNING, "tune: %s", why.text);
     }
     return TN_OK;
 }

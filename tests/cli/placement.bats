@@ -96,9 +96,9 @@ gets() {
     on "$small" run austen "It is a truth" -n 12 --greedy --ctx 64 >text 2>told   # nothing was asked
     cmp cpu text
     [ ! -s told ]
-    fails_with 5 "a is the only device that was named; no context would fit, not even of one token" on \
+    fails_with 5 "a is the only device that may be used; no context would fit, not even of one token" on \
         '[{"name":"a","memory_bytes":1500000}]' run austen a -n 1 --device a
-    fails_with 5 "only device that was named; a context of" on \
+    fails_with 5 "only device that may be used; a context of" on \
         '[{"name":"a","memory_bytes":5000000}]' run austen a -n 1 --device a --ctx 256
 }
 

@@ -176,13 +176,13 @@ stops() {
         fails_with 7 "a: $call: " write "$lost" -ot '.*=a'
         [[ $stderr == *"the device is lost; 'blk.0.attn_k.weight', "*" and 35 more pinned values are ordered to be on a" ]]
         fails_with 7 "a: $call: " write "$lost" --device a
-        [[ $stderr == *"the device is lost; a is the only device that was named" ]]
+        [[ $stderr == *"the device is lost; a is the only device that may be used" ]]
     done
     fails_with 7 "the device is lost; 'output_norm.weight' is ordered to be on a" write '[{"name":"a","fail":{"call":"open","lost":true}}]' -ot 'output_norm.*=a'
 }
 
 @test "what does not fit several devices: one line, with what each has free" {
-    fails_with 5 "1500000 are free; nor does it fit when others take a share: b has 1000000 bytes free; a and b are the only devices that were named" \
+    fails_with 5 "1500000 are free; nor does it fit when others take a share: b has 1000000 bytes free; a and b are the only devices that may be used" \
         write '[{"name":"a","memory_bytes":1500000},{"name":"b","memory_bytes":1000000}]' --device a,b
     [[ $stderr == *"; no context would fit, not even of one token: smaller types need less" ]]
     fails_with 5 "; a context of 128 tokens would fit" on '[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]' \
@@ -198,7 +198,7 @@ stops() {
     run --separate-stderr write '[{"name":"a","fail":{"call":"open","lost":true}},{"name":"b","memory_bytes":1000000}]' --device a,b
     [ "$status" -eq 7 ]
     [ "${#stderr_lines[@]}" -eq 2 ]
-    [[ ${stderr_lines[1]} == *"without it: b: "*"a and b are the only devices that were named" ]]
+    [[ ${stderr_lines[1]} == *"without it: b: "*"a and b are the only devices that may be used" ]]
     # One that failed for once is not what is in the way.
     run --separate-stderr write '[{"name":"a","memory_bytes":1500000,"fail":{"call":"open"}},{"name":"b","memory_bytes":1000000}]' --device a,b
     [ "$status" -eq 5 ]

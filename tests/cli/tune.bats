@@ -78,6 +78,14 @@ PY
     [ "$(json '[d["measured"] for d in o["devices"] if d["name"] == "b"]')" = "[False]" ]
 }
 
+@test "every device that fails is told, and the others are measured" {
+    DEVICES='[{"name":"a"},{"name":"b","fail":{"call":"work","at":9}},{"name":"d","memory_bytes":64}]'
+    run --separate-stderr on tune --size 256 --device a,b,d --dry-run
+    [ "$status" -eq 5 ]
+    [[ $output == "a: its claims count"* && $output != *$'\n'[bd]:* ]]
+    [[ $stderr == *"tenon: d: 128 bytes are needed"*"may be used"* && $stderr == *"warning: tune: b: "* ]]
+}
+
 @test "for a size that no device has room for no data is made" {
     DEVICES='[{"name":"a","memory_bytes":100000000}]'
     # Writing its 16 GiB of weights takes longer.

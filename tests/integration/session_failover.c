@@ -667,7 +667,8 @@ static void a_session_without_a_device_that_could_go_on_refuses_all(void **state
           "{\"name\":\"b\",\"memory_bytes\":7000}]",
           a_and_b,
           TN_E_DEVICE_LOST,
-          { "call 3 of device a", "7000 are free; a and b are the only devices that were named" } },
+          { "call 3 of device a",
+            "7000 are free; a and b are the only devices that may be used" } },
     };
     take_snapshot();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
