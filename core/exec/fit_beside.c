@@ -235,9 +235,9 @@ static bool has_work_left(const tni_fit *fit, const tni_fit_try *t)
     return fit->work < (t->strategy == TNI_FIT_NODES ? MOST_WORK_OF_NODES : MOST_WORK);
 }
 
-static void take_best(tn_session *session, tni_fit_try *now, tni_fit_try **best)
+// What is set aside for arenas by the best so far.
+static void note_arena(tn_session *session)
 {
-    *best = now;
     memcpy(session->fit.best_arena, session->fit.arena,
            session->lane_count * sizeof *session->fit.arena);
 }
@@ -268,8 +268,10 @@ static tn_status try_from(tn_session *session, uint32_t first, tni_fit_try **bes
             now->cost_ns = fit->dearer_ns;
         if (now->status == TN_OK)
             note_cost(session, now);
-        if (now->status == TN_OK && (!has_any || now->cost_ns < (*best)->cost_ns))
-            take_best(session, now, best);
+        if (now->status == TN_OK && (!has_any || now->cost_ns < (*best)->cost_ns)) {
+            *best = now;
+            note_arena(session);
+        }
     }
     fit->most_ns = INFINITY;
     return TN_OK;
@@ -295,7 +297,7 @@ tn_status tni_fit_beside(tn_session *session, tn_status rounds, tn_error *err)
     best->status = rounds;
     if (rounds == TN_OK) {
         note_cost(session, best);
-        take_best(session, best, &best);
+        note_arena(session);
     }
     status = try_from(session, 1, &best, &last, err);
     uint32_t count = fit->try_count;

@@ -44,14 +44,12 @@ static tn_status list_constants(looking *l, tn_error *err)
 // As tni_resident_bytes_of counts it.
 static tni_resident_bytes bytes_of(const tni_lane *lane, const tni_resident_key *key)
 {
-    uint64_t bytes = key->bytes;
-    (void)tni_align_u64(bytes, lane->memory.alignment_bytes, &bytes);
     return (tni_resident_bytes){ .place = lane->place,
                                  .layout = key->layout,
                                  .data = key->data,
                                  .run_bytes = key->run_bytes,
                                  .group_rows = key->group_rows,
-                                 .bytes = bytes };
+                                 .bytes = tni_lane_align(lane, key->bytes) };
 }
 
 static void note_shared(const looking *l, const tni_lane *lane)

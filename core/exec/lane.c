@@ -165,6 +165,12 @@ static tn_status fail_allocation(const tni_lane *lane, uint64_t bytes, const cha
     return tni_lane_made(lane, call, answer, NULL, plugin_error, err);
 }
 
+uint64_t tni_lane_align(const tni_lane *lane, uint64_t bytes)
+{
+    uint64_t whole;
+    return tni_align_u64(bytes, lane->memory.alignment_bytes, &whole) ? whole : bytes;
+}
+
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                             tnp_buffer **out_buffer, void **out_map, tn_error *err)
 {

@@ -79,6 +79,8 @@ tn_status tni_lane_allocate_arena(tni_lane *lane, tni_arena *tables, tn_error *e
 // The chunk that an offset in the arena lies in; *offset becomes that within the chunk.
 const tni_chunk *tni_lane_chunk(const tni_lane *lane, uint64_t *offset);
 
+// To whole multiples of the alignment of the lane's memory.
+uint64_t tni_lane_align(const tni_lane *lane, uint64_t bytes);
 // A buffer of memory 0. out_map: NULL when the host cannot read it. what: for the message.
 tn_status tni_lane_allocate(tni_lane *lane, uint64_t bytes, const char *what,
                             tnp_buffer **out_buffer, void **out_map, tn_error *err);

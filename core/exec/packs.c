@@ -4,17 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/integer.h"
 #include "base/map_guard.h"
 #include "exec/session.h"
 
 enum { MOST_ROOM_BYTES = 1 << 30 };   // of one buffer: large pages need no more
-
-static uint64_t aligned(const tni_lane *lane, uint64_t bytes)
-{
-    uint64_t whole;
-    return tni_align_u64(bytes, lane->memory.alignment_bytes, &whole) ? whole : bytes;
-}
 
 static uint64_t at_most(uint64_t a, uint64_t b)
 {
@@ -77,7 +70,7 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
                            tni_resident *made, tn_error *err)
 {
     unsigned char *staging = NULL;
-    uint64_t bytes = aligned(p->lane, p->pack->bytes);
+    uint64_t bytes = tni_lane_align(p->lane, p->pack->bytes);
     tn_status status = find_room(p->lane, bytes, room, err);
     if (status != TN_OK)
         return status;
@@ -140,7 +133,7 @@ static tn_status make_packed(tn_session *session, tni_compiled *compiled, uint32
     if (status == TN_OK)
         status = tni_resident_keep(session, compiled, place, made, out_resident, err);
     if (status == TN_OK) {
-        uint64_t bytes = aligned(p.lane, pack->bytes);
+        uint64_t bytes = tni_lane_align(p.lane, pack->bytes);
         room->used += bytes;
         room->left_bytes -= at_most(bytes, room->left_bytes);
     }
@@ -171,7 +164,7 @@ tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_
     tni_resident *r;
     tn_status status = tni_resident_use(session, compiled, place, &key, &r, err);
     if (status == TN_OK && !r)
-        room->left_bytes += aligned(&session->lanes[place], pack->bytes);
+        room->left_bytes += tni_lane_align(&session->lanes[place], pack->bytes);
     return status;
 }
 

@@ -15,6 +15,14 @@
 #include "session_rig.h"
 #include "sim_layers.h"
 
+// Nothing was warned of.
+static void end_silently(tn_runtime *runtime, tn_session *session)
+{
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    assert_string_equal(rig_log(), "");
+}
+
 // A device whose memory holds a part of the weights gets a part of the work, whatever its size.
 static void what_does_not_fit_goes_elsewhere(void **state)
 {
@@ -37,9 +45,7 @@ static void what_does_not_fit_goes_elsewhere(void **state)
             fail_msg("with %u KiB fewer weights are on a: %s", kib, rig_explain(session));
         before = layers_weights_on(session, 0);
         layers_compare(runtime, session, graphs, tokens, 2);
-        tn_session_destroy(session);
-        tn_runtime_destroy(runtime);
-        assert_string_equal(rig_log(), "");
+        end_silently(runtime, session);
     }
     assert_int_equal(before, LAYERS);
     tn_graph_destroy(graphs[0]);
@@ -290,9 +296,7 @@ static void a_state_that_nothing_touches_is_where_there_is_room(void **state)
         const tn_placement asked = { .size = sizeof asked, .pins = &pin, .pin_count = 1 };
         tn_session *session = layers_session(runtime, &graph, 1, a_and_cpu, i % 2 ? &asked : NULL);
         assert_int_equal(layers_memory(session, 1).state_bytes, 40000);
-        tn_session_destroy(session);
-        tn_runtime_destroy(runtime);
-        assert_string_equal(rig_log(), "");
+        end_silently(runtime, session);
     }
     tn_graph_destroy(graph);
 }
@@ -329,9 +333,7 @@ static void what_is_larger_than_a_buffer_goes_elsewhere_or_is_named(void **state
             !strstr(err.text, "a: weight 'w.0' needs 16384 bytes in one buffer, the largest "
                               "possible has 16320"))
             fail_msg("%s", err.text);
-        tn_session_destroy(session);
-        tn_runtime_destroy(runtime);
-        assert_string_equal(rig_log(), "");
+        end_silently(runtime, session);
     }
     tn_graph_destroy(graph);
 }
@@ -360,9 +362,7 @@ static void a_claim_with_more_scratch_than_a_buffer_is_not_chosen(void **state)
         assert_int_equal(tn_session_graph_schedule(session, 0, &schedule, NULL), TN_OK);
         assert_int_equal(schedule.step_count, is_small ? 3 : 1);
         layers_compare(runtime, session, &graph, &tokens, 1);
-        tn_session_destroy(session);
-        tn_runtime_destroy(runtime);
-        assert_string_equal(rig_log(), "");
+        end_silently(runtime, session);
     }
     tn_graph_destroy(graph);
 }
