@@ -44,7 +44,8 @@ write() { on "$1" run austen "It is a truth" -n 12 --greedy --ctx 64 "${@:2}"; }
     head -c 20 text | grep -q . && [ "$(wc -l <text)" = 1 ]
     export -f write on tenon
     export TENON TENON_TEST_PLUGINS
-    script -qec "bash -c 'write \"\$0\"' '[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":6,\"lost\":true}}]'" /dev/null \
+    # script runs its command by $SHELL; sh would drop the functions exported to bash.
+    SHELL=$BASH script -qec "bash -c 'write \"\$0\"' '[{\"name\":\"a\",\"fail\":{\"call\":\"queue_submit\",\"at\":6,\"lost\":true}}]'" /dev/null \
         </dev/null | tr -d '\r' >seen
     [ "$(grep -c '^tenon: warning: ' seen)" = 2 ]
     [ "$(grep -v '^tenon: ' seen | tr -d '\n')" = "$(cat text)" ]
