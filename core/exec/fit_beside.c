@@ -37,10 +37,11 @@ static tni_fit_try *add_try(tni_fit *fit, tni_fit_strategy strategy)
     return &fit->tries[fit->try_count++];
 }
 
-// The largest weight, where it is so large that it decides over what else has room: its bytes.
+// The largest weight, where it is so large that it decides over what else has room: its bytes. Of
+// the graph as it was given: one in simpler ops goes with each try.
 static uint64_t find_largest(tn_session *session, const tni_value **out)
 {
-    const tn_graph *graph = session->graphs[0]->graph;
+    const tn_graph *graph = session->graphs[0]->given.graph;
     uint64_t largest = 0, sum = 0;
     *out = NULL;
     for (uint32_t s = 0; s < graph->storage_count; s++) {

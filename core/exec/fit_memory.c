@@ -39,7 +39,8 @@ static void note_memory(tn_session *session)
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tnp_memory_info *memory = &session->lanes[i].memory;
         uint64_t most_bytes = session->lanes[i].most_bytes;
-        uint64_t is_free = memory->free_bytes ? memory->free_bytes : UINT64_MAX;
+        bool is_told = memory->free_bytes || memory->total_bytes;
+        uint64_t is_free = is_told ? memory->free_bytes : UINT64_MAX;
         session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
         session->fit.alignments[i] = memory->alignment_bytes;
         session->fit.largest[i] = largest_buffer(memory, tni_fit_reach(session, i));

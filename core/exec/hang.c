@@ -93,13 +93,15 @@ tn_status tni_hang_fail(const tni_lane *lane, const char *call, tn_error *err)
                     lane->device->name, call, half_ns(lane->session) / 500000);
 }
 
+bool tni_hang_has(const tni_lane *lane)
+{
+    return lane->is_given_up || (atomic_load(&lane->device->is_abandoned) && !lane->was_abandoned);
+}
+
 bool tni_hang_is_any(const tn_session *session)
 {
     bool is_any = false;
-    for (uint32_t i = 0; i < session->lane_count; i++) {
-        const tni_lane *lane = &session->lanes[i];
-        is_any |= lane->is_given_up ||
-                  (atomic_load(&lane->device->is_abandoned) && !lane->was_abandoned);
-    }
+    for (uint32_t i = 0; i < session->lane_count; i++)
+        is_any |= tni_hang_has(&session->lanes[i]);
     return is_any;
 }

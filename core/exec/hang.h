@@ -12,8 +12,10 @@ tnp_status tni_hang_wait(const tni_lane *lane, tnp_semaphore *semaphore, uint64_
 // The lane's own words for what fails on a device that was given up.
 tn_status tni_hang_fail(const tni_lane *lane, const char *call, tn_error *err);
 
-// Whether a lane of the session was given up: its work may still touch what it names, of the host
-// too, so that is left where it is.
+// Whether the lane was given up, by this session or by another one: its work may still touch what
+// it names, of the host too, so that is left where it is.
+bool tni_hang_has(const tni_lane *lane);
+// Whether any lane of the session was.
 bool tni_hang_is_any(const tn_session *session);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map_guard.h"
+#include "exec/hang.h"
 #include "exec/session.h"
 
 enum { MOST_ROOM_BYTES = 1 << 30 };   // of one buffer: large pages need no more
@@ -93,7 +94,7 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
                           .rows = 1 };
         status = tni_lane_copy(p->lane, &copy, err);
     }
-    if (!p->lane->is_given_up)   // else the copy may still read it
+    if (!tni_hang_has(p->lane))   // else the copy may still read it
         tni_free(&session->arena.allocator, staging);
     return status;
 }

@@ -294,7 +294,7 @@ static bool has_room_for_data(const tni_bench *b, const product *p)
 {
     tnp_memory_info memory;
     return !tni_is_cpu(b->device) || tni_device_memory(b->device, 0, &memory, NULL) != TN_OK ||
-           !memory.free_bytes || p->weight_bytes + p->x_bytes < memory.free_bytes;
+           !memory.total_bytes || p->weight_bytes + p->x_bytes < memory.free_bytes;
 }
 
 static void fill(product *p)

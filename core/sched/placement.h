@@ -64,9 +64,9 @@ tn_status tni_layers_find(const tn_graph *const *graphs, uint32_t graph_count,
                           const tni_placement *placement, tni_arena *arena, tni_layers *out,
                           tn_error *err);
 
-// Places the last `offloaded` of the layers, and the others on CPUs. free_bytes: by place; 0 = not
-// told. Errors: TN_E_ARG there is no CPU for the others; TN_E_DEVICE_MEMORY most_bytes does not
-// allow it; TN_E_HOST_MEMORY.
+// Places the last `offloaded` of the layers, and the others on CPUs. free_bytes: by place;
+// UINT64_MAX = not told. Errors: TN_E_ARG there is no CPU for the others; TN_E_DEVICE_MEMORY
+// most_bytes does not allow it; TN_E_HOST_MEMORY.
 tn_status tni_layers_place(const tni_placement *placement, tn_device *const *devices,
                            uint32_t device_count, const uint64_t *free_bytes, uint32_t offloaded,
                            tni_arena *scratch, tni_layers *layers, tn_error *err);

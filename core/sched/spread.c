@@ -84,7 +84,7 @@ static void list_devices(const tni_placement *p, tn_device *const *devices, uint
         double share = p->shares ? p->shares[i] : place == TNP_NONE ? 0 : (double)free_bytes[place];
         if (place == TNP_NONE || (p->shares && !(share > 0)))
             continue;
-        is_told &= share > 0;
+        is_told &= p->shares || free_bytes[place] != UINT64_MAX;
         s->places[s->count] = place;
         s->room[s->count] = s->layers->most_bytes[place];
         s->shares[s->count++] = share;

@@ -248,6 +248,18 @@ assert len(p["compared"]) > 3 and all(c["times"] >= 0.999 or c["outcome"] == "no
     on "$few" plan austen --ctx 64 -ot 'zebra=a' --json 2>told | grep -q "\"warnings\":\[.*'zebra'"
 }
 
+@test "what was compared is told by name where the graph runs in simpler ops" {
+    local bytes
+    for bytes in 559498 1559498 3000000; do
+        on '[{"name":"a","memory_bytes":'$bytes',"except":["rms_norm"]}]' plan austen --ctx 64 --json >json
+        python3 -c '
+import json
+names = [c["name"] for c in json.load(open("json"))["placement"]["compared"]]
+held = [n.partition(" with ")[2] for n in names if " with " in n]
+assert held and all(h in ("\x27token_embd.weight\x27 on " + d for d in ("a", "cpu0")) for h in held), names'
+    done
+}
+
 @test "a layer is on the device that has its bytes" {
     local two='[{"name":"a"},{"name":"b"}]'
     on "$two" run austen "It is a truth" -n 1 --ctx 64 -sm row -ts 0,1 --explain >text 2>told

@@ -405,6 +405,43 @@ static void what_is_there_in_part_is_used_in_part(void **state)
     tn_graph_destroy(graph);
 }
 
+// What a session has filled to the last byte has none for others: free is 0, which is told.
+static void a_device_that_is_full_has_no_room(void **state)
+{
+    (void)state;
+    tn_graph *graph = layers_graph(1, false), *other = layers_graph_of(layers_others, 1, false);
+    const int64_t tokens = 1;
+    uint64_t bytes = 1 << 30;
+    for (int is_full = 0; is_full < 2; is_full++) {
+        char devices[120];
+        snprintf(devices, sizeof devices,
+                 "[{\"name\":\"a\",\"memory_bytes\":%" PRIu64
+                 ",\"host_visible\":false,\"latency_us\":0.01}]",
+                 bytes);
+        tn_runtime *runtime = rig_simulated(devices, NULL);
+        tn_session *first = layers_session(runtime, &graph, 1, on_a, NULL);
+        const tn_device_memory memory = layers_memory(first, 0);
+        bytes = memory.weight_copied_bytes + memory.state_bytes + memory.peak_bytes;
+        assert_int_equal(bytes % 64, 0);
+        tn_device *list[] = { rig_device(runtime, "a"), rig_device(runtime, "cpu0") };
+        tn_session_options options = { .size = sizeof options,
+                                       .device_count = 1,
+                                       .devices = list };
+        tn_error err = { 0 };
+        assert_int_equal(tn_session_fits(runtime, (const tn_graph *[]){ other }, 1, &options, &err),
+                         is_full ? TN_E_DEVICE_MEMORY : TN_OK);
+        tn_session *second = layers_session(runtime, &other, 1, a_and_cpu, NULL);
+        assert_int_equal(layers_weights_on(second, 0), is_full ? 0 : LAYERS);
+        layers_compare(runtime, second, &other, &tokens, 1);
+        tn_session_destroy(second);
+        tn_session_destroy(first);
+        tn_runtime_destroy(runtime);
+        assert_string_equal(rig_log(), "");
+    }
+    tn_graph_destroy(graph);
+    tn_graph_destroy(other);
+}
+
 // Two devices that divide the layers by what is free divide them as they did.
 static void a_second_session_divides_layers_alike(void **state)
 {
@@ -585,6 +622,7 @@ int main(void)
         cmocka_unit_test(with_the_last_use_the_bytes_may_change),
         cmocka_unit_test(a_second_session_fits_where_no_second_copy_does),
         cmocka_unit_test(what_is_there_in_part_is_used_in_part),
+        cmocka_unit_test(a_device_that_is_full_has_no_room),
         cmocka_unit_test(a_second_session_divides_layers_alike),
         cmocka_unit_test(sessions_made_at_once_fit_where_no_second_copy_does),
         cmocka_unit_test(an_allocation_that_fails_leaves_the_others_their_weights),

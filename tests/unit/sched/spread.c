@@ -95,6 +95,35 @@ static void what_has_no_room_goes_to_the_others(void **state)
     }
 }
 
+// Without shares by what is free: a device that is full gets nothing, and where one does not tell
+// each gets as much.
+static void layers_go_by_what_is_free(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        uint64_t free_bytes[3];
+        uint64_t first;   // the places of the first layer
+    } cases[] = {
+        { "both alike", { 1000, 1000, 1000 }, 1 },
+        { "the first is full", { 0, 1000, 1000 }, 2 },
+        { "the second does not tell", { 1, UINT64_MAX, 1000 }, 1 },
+    };
+    for (size_t i = 0; i < TN_COUNT_OF(cases); i++) {
+        const tni_placement p = take(
+            &(tn_placement){ .size = sizeof(tn_placement), .split_mode = TN_SPLIT_LAYER });
+        uint64_t bytes[LAYERS] = { BYTES, BYTES, BYTES, BYTES, BYTES }, wishes[LAYERS] = { 0 };
+        tni_layers layers = {
+            .count = LAYERS, .bytes = bytes, .offloaded = LAYERS, .wishes = wishes
+        };
+        memset(layers.most_bytes, 0xff, sizeof layers.most_bytes);
+        expect(tni_spread_layers(&p, r.list, 3, cases[i].free_bytes, &r.arena, &layers), "all",
+               cases[i].says);
+        if (wishes[0] != cases[i].first || wishes[LAYERS - 1] != 2)
+            fail_msg("%s: the first layer is on %d", cases[i].says, (int)wishes[0]);
+    }
+}
+
 // Two layers, each of a part for either device and a rest.
 static void parts_without_room_go_to_the_others(void **state)
 {
@@ -142,6 +171,7 @@ int main(void)
 #define IN_RIG(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         IN_RIG(what_has_no_room_goes_to_the_others),
+        IN_RIG(layers_go_by_what_is_free),
         IN_RIG(parts_without_room_go_to_the_others),
     };
 #undef IN_RIG
