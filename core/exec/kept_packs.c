@@ -78,10 +78,13 @@ bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_re
             return true;
     if (!find_source(graph, pack, &new.stamp, &new.source_offset) ||
         !tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &new.offset) ||
-        !tni_add_u64(new.offset, pack->bytes, &end) ||
-        !tni_grow(&session->arena.allocator, &kept->list, &kept->capacity, kept->count + 1,
-                  sizeof *kept->list))
+        !tni_add_u64(new.offset, pack->bytes, &end))
         return false;
+    if (kept->is_short || !tni_grow(&session->arena.allocator, &kept->list, &kept->capacity,
+                                    kept->count + 1, sizeof *kept->list)) {
+        kept->is_short = true;
+        return false;
+    }
     kept->list[kept->count++] = new;
     kept->bytes = end;
     return true;
@@ -110,8 +113,8 @@ static void add_pack(SHA2_CTX *sha, const tn_graph *graph, const tni_kept_pack *
     const tni_pack *pack = kept->pack;
     const tni_value *value = &graph->values[pack->value];
     const uint64_t numbers[] = {
-        pack->layout, pack->group_rows,    pack->group_bytes,   pack->bytes,
-        value->dtype, value->rank,         value->offset,       kept->source_offset,
+        pack->layout, pack->group_rows,   pack->group_bytes, pack->bytes,
+        value->dtype, value->rank,        value->offset,     kept->source_offset,
         kept->offset, kept->stamp.device, kept->stamp.inode, kept->stamp.bytes,
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -179,12 +182,13 @@ static tn_status check_packs(const keeping *k, const unsigned char *packs, tn_er
 }
 
 // Errors: TN_E_FILE it is not to be used, TN_E_HOST_MEMORY.
-static tn_status open_file(keeping *k, tn_error *err)
+static tn_status open_file(keeping *k, bool is_made, tn_error *err)
 {
     size_t path_bytes = strlen(k->path) + 1;
     tni_pack_map *file = tni_alloc(k->allocator, sizeof *file + path_bytes);
     if (!file)
         return tni_fail_memory(err, k->path, sizeof *file + path_bytes);
+    file->is_made = is_made;
     memcpy(file->path, k->path, path_bytes);
     tn_status status = tni_pack_file_open(k->path, &k->key, k->kept->bytes,
                                           tni_runtime_pool(k->session->runtime), k->allocator,
@@ -258,14 +262,16 @@ static tn_status write_packs(const keeping *k, tni_pack_writer *writer, tn_error
 static tn_status make_file(const keeping *k, tn_error *err)
 {
     tni_pack_writer writer;
-    uint64_t bytes = tni_pack_file_bytes(k->kept->bytes),
-             most = tni_runtime_pack_cache_bytes(k->session->runtime);
-    if (!tni_cache_make_room(k->path, bytes, most, k->allocator))
+    const uint64_t bytes = tni_pack_file_bytes(k->kept->bytes),
+                   most = tni_runtime_pack_cache_bytes(k->session->runtime);
+    if (bytes > most)
         return tni_fail(err, TN_E_FILE,
-                        "%" PRIu64 " bytes of them do not fit the %" PRIu64
+                        "%" PRIu64 " bytes of them are more than the %" PRIu64
                         " MiB that packs.cache_mib allows",
                         bytes, most >> 20);
     tn_status status = tni_cache_make_folders(k->path, err);
+    if (status == TN_OK)
+        status = tni_cache_make_room(k->path, bytes, most, k->allocator, err);
     if (status != TN_OK)
         return status;
     status = tni_pack_writer_open(&writer, k->path, &k->key, k->kept->bytes, k->allocator, err);
@@ -291,16 +297,16 @@ static void find_file(keeping *k)
     struct stat there;
     tn_status status = TN_E_NOT_FOUND;
     if (stat(k->path, &there) == 0 || errno != ENOENT)
-        status = open_file(k, &bad);
+        status = open_file(k, false, &bad);
     if (status == TN_OK || status == TN_E_HOST_MEMORY)
         return;
     if (*bad.text)
         (void)unlink(k->path);   // one that is replaced would keep its mode
-    if (!are_settled(k))   // the model could be changed once more and look the same
+    if (!are_settled(k))         // the model could be changed once more and look the same
         return;
     status = make_file(k, &err);
     if (status == TN_OK)
-        status = open_file(k, &err);
+        status = open_file(k, true, &err);
     if (status == TN_OK && *bad.text)
         tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING, "packs are made anew: %s", bad.text);
     else if (status != TN_OK && status != TN_E_HOST_MEMORY)
@@ -315,7 +321,8 @@ void tni_kept_packs_open(tn_session *session, const tn_graph *graph, uint32_t pl
                   .lane = &session->lanes[place],
                   .kept = kept,
                   .allocator = tni_runtime_allocator(session->runtime) };
-    if (!kept->count || !tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &kept->bytes))
+    if (!kept->count || kept->is_short ||
+        !tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &kept->bytes))
         return;
     if (!find_path(&k)) {
         tni_runtime_keep_no_packs(session->runtime,

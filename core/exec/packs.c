@@ -19,7 +19,9 @@ static tn_status find_room(tni_lane *lane, uint64_t bytes, tni_pack_room *room, 
         return TN_OK;
     uint64_t most = lane->memory.max_buffer_bytes ? lane->memory.max_buffer_bytes : UINT64_MAX;
     uint64_t ask = at_most(at_most(room->left_bytes, most), MOST_ROOM_BYTES);
-    tni_pack_room next = { .left_bytes = room->left_bytes, .bytes = ask > bytes ? ask : bytes };
+    tni_pack_room next = { .left_bytes = room->left_bytes,
+                           .bytes = ask > bytes ? ask : bytes,
+                           .kept = room->kept };
     tn_status status = tni_lane_allocate(lane, next.bytes, "packed weights", &next.buffer,
                                          &next.map, err);
     if (status == TN_OK && next.map)
@@ -45,8 +47,8 @@ static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t 
             return;
         tnp_error error = tni_plugin_error();
         tnp_status status = p->lane->table->pack(p->lane->opened, &p->value, p->pack->layout,
-                                                 p->source, at, next,
-                                                 p->to + (at - first) * each, &error);
+                                                 p->source, at, next, p->to + (at - first) * each,
+                                                 &error);
         int expected = TNP_OK;
         if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
             p->error = error;
@@ -182,8 +184,8 @@ tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_
     if (status != TN_OK || r)
         return status;
     bool may_be_kept = tni_kept_packs_add(session, compiled->graph, &key, pack, &room->kept);
-    *(may_be_kept ? &room->kept.left_bytes : &room->left_bytes) +=
-        tni_lane_align(&session->lanes[place], pack->bytes);
+    *(may_be_kept ? &room->kept.left_bytes
+                  : &room->left_bytes) += tni_lane_align(&session->lanes[place], pack->bytes);
     return TN_OK;
 }
 

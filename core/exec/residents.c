@@ -104,6 +104,8 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
         *(r->packs       ? &out_bytes->cached
           : r->is_mapped ? &out_bytes->mapped
                          : &out_bytes->copied) += r->key.bytes;
+        if (r->packs && r->packs->is_made)
+            out_bytes->made += r->key.bytes;
         if (!r->is_mapped && !r->packs && tni_resident_is_shared(session->lanes[place].device, r))
             out_bytes->shared += r->key.bytes;
     }

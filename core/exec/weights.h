@@ -44,11 +44,12 @@ typedef struct tni_kept_pack {
 // Those of one program that are not resident yet.
 typedef struct tni_kept_packs {
     uint32_t count, capacity;
+    bool is_short;   // there was no memory for the list
     tni_kept_pack *list;
-    uint64_t bytes;          // of packs in the file
-    uint64_t left_bytes;     // of these packs, as tni_pack_room counts them
-    tni_pack_map *file;      // NULL: there is none
-    tnp_buffer *buffer;      // the file's packs, imported; NULL: they are copied
+    uint64_t bytes;        // of packs in the file
+    uint64_t left_bytes;   // of these packs, as tni_pack_room counts them
+    tni_pack_map *file;    // NULL: there is none
+    tnp_buffer *buffer;    // the file's packs, imported; NULL: they are copied
 } tni_kept_packs;
 
 // Where packs of one program go that are not there yet: one behind the other in as few buffers as
@@ -78,6 +79,7 @@ tn_status tni_weights_check(const tn_session *session, tn_error *err);
 typedef struct tni_weight_bytes {
     uint64_t mapped, copied;
     uint64_t cached;   // packs, mapped from the cache on disk
+    uint64_t made;     // of those cached, by this process
     uint64_t shared;   // of those copied: other sessions use them too
 } tni_weight_bytes;
 
@@ -93,11 +95,11 @@ typedef struct tni_packing {
     tnp_value value;
     const tni_pack *pack;
     const unsigned char *source;
-    unsigned char *to;       // of the group `first`
+    unsigned char *to;        // of the group `first`
     uint64_t first, groups;   // counted through all matrices
-    uint64_t source_bytes;   // of a group; 0 = they do not lie one after another in a mapped file
-    atomic_int status;       // the first failure
-    tnp_error error;         // of the worker that failed first
+    uint64_t source_bytes;    // of a group; 0 = they do not lie one after another in a mapped file
+    atomic_int status;        // the first failure
+    tnp_error error;          // of the worker that failed first
 } tni_packing;
 
 // All groups of a pack, of the bytes of its storage, which lie together; `to` is the caller's.

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,28 +110,35 @@ static bool add_file(old_files *files, int folder, const char *name)
     return true;
 }
 
-bool tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
-                         const tn_allocator *allocator)
+tn_status tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
+                              const tn_allocator *allocator, tn_error *err)
 {
     char folder[TNI_CACHE_PATH_BYTES];
     old_files files = { .allocator = allocator };
-    bool has_room = bytes <= most;
+    bool is_listed = true;
+    if (bytes > most)
+        return tni_fail(err, TN_E_FILE,
+                        "%s: has %" PRIu64 " bytes, and all together may have %" PRIu64, path,
+                        bytes, most);
     tni_copy_text(folder, sizeof folder, path);
     *strrchr(folder, '/') = 0;
-    DIR *there = has_room ? opendir(folder) : NULL;
+    DIR *there = opendir(folder);
     if (!there)   // none yet, or one that is not to be read: writing tells
-        return has_room;
-    for (const struct dirent *entry; has_room && (entry = readdir(there));)
-        has_room = add_file(&files, dirfd(there), entry->d_name);
+        return TN_OK;
+    for (const struct dirent *entry; is_listed && (entry = readdir(there));)
+        is_listed = add_file(&files, dirfd(there), entry->d_name);
     if (files.count)
         qsort(files.items, files.count, sizeof *files.items, compare_use);
-    for (uint32_t i = 0; i < files.count && has_room && files.bytes > most - bytes; i++)
+    for (uint32_t i = 0; i < files.count && is_listed && files.bytes > most - bytes; i++)
         if (unlinkat(dirfd(there), files.items[i].name, 0) == 0)
             files.bytes -= files.items[i].bytes;
-    has_room = has_room && files.bytes <= most - bytes;
     closedir(there);
     tni_free(allocator, files.items);
-    return has_room;
+    if (!is_listed)
+        return tni_fail_memory(err, folder, (files.count + 1) * sizeof *files.items);
+    return files.bytes <= most - bytes
+               ? TN_OK
+               : tni_fail(err, TN_E_FILE, "%s: what is there cannot be removed", folder);
 }
 
 void tni_cache_note_use(int file)

@@ -34,6 +34,7 @@ typedef struct tni_resident_key {
 // A file of packs (exec/pack_file.h) that a buffer was imported from.
 typedef struct tni_pack_map {
     tni_file_map map;
+    bool is_made;   // by this process
     char path[];
 } tni_pack_map;
 
@@ -42,7 +43,7 @@ struct tni_resident {
     // Fixed from when it is entered.
     tni_resident_key key;
     tnp_buffer *buffer;
-    uint64_t offset;   // in the buffer, which other packs may share
+    uint64_t offset;       // in the buffer, which other packs may share
     tni_pack_map *packs;   // goes with the buffer; NULL: that is no file's
     bool is_mapped;        // read where the application has it
     // Of the table's lock.

@@ -248,6 +248,7 @@ typedef struct tn_memory_report {
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into device memory
     uint64_t weight_shared_bytes;   // of these, used by other sessions too, as it is now
+    uint64_t weight_cached_bytes;   // packed, and mapped from the user's cache (packs.cache)
 } tn_memory_report;
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
@@ -282,6 +283,7 @@ typedef struct tn_device_memory {
                             // divided over devices (tn_session_placement)
     uint32_t reserved;      // 0
     uint64_t weight_shared_bytes;   // of those copied, used by other sessions too, as it is now
+    uint64_t weight_cached_bytes;   // packed, and mapped from the user's cache (packs.cache)
 } tn_device_memory;
 
 // Errors: TN_E_ARG there is no device of that number. Since 0.1
