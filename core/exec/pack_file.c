@@ -146,9 +146,9 @@ tn_status tni_pack_writer_open(tni_pack_writer *writer, const char *path,
                                  .pack_bytes = pack_bytes };
     fill_head(writer->head, key, pack_bytes);
     writer->sums = tni_alloc(allocator, sums_bytes(pack_bytes));
-    writer->sum = XXH3_createState();
-    if (!writer->sums || !writer->sum || XXH3_64bits_reset(writer->sum) != XXH_OK)
-        return tni_fail_memory(err, "the sums of packs", sums_bytes(pack_bytes));
+    writer->piece = tni_alloc(allocator, PIECE);
+    if (!writer->sums || !writer->piece)
+        return tni_fail_memory(err, "a file of packs", PIECE + sums_bytes(pack_bytes));
     tn_status status = tni_new_file_open(&writer->file, path, NULL, 0, "packs", err);
     if (status != TN_OK)
         return status;
@@ -156,13 +156,12 @@ tn_status tni_pack_writer_open(tni_pack_writer *writer, const char *path,
     return tni_new_file_write(&writer->file, writer->head, HEAD, err);
 }
 
-// A piece that is whole gets its sum.
-static void note_sum(tni_pack_writer *writer)
+// The piece at hand, up to `at`.
+static tn_status write_piece(tni_pack_writer *writer, tn_error *err)
 {
-    if (writer->at % PIECE && writer->at != writer->pack_bytes)
-        return;
-    writer->sums[(writer->at - 1) / PIECE] = XXH3_64bits_digest(writer->sum);
-    (void)XXH3_64bits_reset(writer->sum);
+    uint64_t index = (writer->at - 1) / PIECE, bytes = writer->at - index * PIECE;
+    writer->sums[index] = XXH3_64bits(writer->piece, bytes);
+    return tni_new_file_write(&writer->file, writer->piece, bytes, err);
 }
 
 tn_status tni_pack_writer_add(tni_pack_writer *writer, const void *data, uint64_t bytes,
@@ -174,12 +173,12 @@ tn_status tni_pack_writer_add(tni_pack_writer *writer, const void *data, uint64_
         return tni_fail(err, TN_E_INTERNAL, "more packs than were told");
     while (bytes && status == TN_OK) {
         uint64_t left = PIECE - writer->at % PIECE, now = bytes < left ? bytes : left;
-        (void)XXH3_64bits_update(writer->sum, from, now);
-        status = tni_new_file_write(&writer->file, from, now, err);
+        memcpy(writer->piece + writer->at % PIECE, from, now);
         writer->at += now;
         from += now;
         bytes -= now;
-        note_sum(writer);
+        if (writer->at % PIECE == 0 || writer->at == writer->pack_bytes)
+            status = write_piece(writer, err);
     }
     return status;
 }
@@ -207,6 +206,6 @@ tn_status tni_pack_writer_finish(tni_pack_writer *writer, tn_error *err)
 void tni_pack_writer_close(tni_pack_writer *writer)
 {
     tni_new_file_drop(&writer->file);
-    XXH3_freeState(writer->sum);
+    tni_free(writer->allocator, writer->piece);
     tni_free(writer->allocator, writer->sums);
 }

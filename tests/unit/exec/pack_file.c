@@ -226,7 +226,7 @@ static void a_write_that_fails_leaves_nothing(void **state)
         assert_int_equal(status, TN_E_IO);
         assert_int_equal(access(path(), F_OK), -1);
     }
-    assert_true(failed > 10);
+    assert_true(failed > 4);   // the head, each piece, the sums
     assert_int_equal(try(&key, PACK_BYTES, &err), TN_OK);
 }
 
