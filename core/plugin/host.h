@@ -87,8 +87,8 @@ const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, c
 // How long a device may go without anything coming of it. [any]
 uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime);
 
-// What packs in the cache on disk are told apart by, of the plugin of an opened device: its version,
-// and the SHA-256 of its file, "" = not known. Lent. [any]
+// What packs in the cache on disk are told apart by, of the plugin of an opened device: its
+// version, and the SHA-256 of its file, "" = not known. Lent. [any]
 const char *tni_device_plugin_version(const tn_device *device);
 const char *tni_device_plugin_hash(const tn_device *device);
 

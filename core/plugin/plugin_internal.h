@@ -250,7 +250,7 @@ struct tn_runtime {
     tni_shadowed *shadowed;
     uint32_t shadowed_count, shadowed_capacity;
     bool keeps_nothing;   // a file of the cache could not be written, which was told
-    atomic_bool keeps_no_packs;   // of a runtime that was to keep them: they cannot be, which was told
+    atomic_bool keeps_no_packs;   // although it should, which was told
     bool has_no_helper;   // plugins are not probed, which was told
     tni_closing closing;
     // In the helper alone: what of the plugin is about to run, "load", "start", …
