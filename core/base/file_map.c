@@ -141,6 +141,12 @@ tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_go
     return status;
 }
 
+void tni_file_map_will_read(const tni_file_map *map)
+{
+    if (map->is_mapped)
+        (void)madvise((void *)map->data, map->bytes, MADV_WILLNEED);
+}
+
 bool tni_file_map_failed(const tni_file_map *map)
 {
     return map->is_mapped && tni_map_guard_failed_at(map->guarded) != SIZE_MAX;

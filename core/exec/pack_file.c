@@ -126,6 +126,7 @@ tn_status tni_pack_file_open(const char *path, const tni_pack_file_key *key, uin
                                          allocator, err);
     if (status != TN_OK)
         return status;
+    tni_file_map_will_read(map);
     status = map->data ? check_owner(map, path, err)
                        : tni_fail(err, TN_E_FILE, "%s: is empty", path);
     if (status == TN_OK)
