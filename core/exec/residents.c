@@ -115,12 +115,15 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
 tn_status tni_weights_check(const tn_session *session, tn_error *err)
 {
     const tni_pack_map *seen = NULL;
-    tn_status status = TN_OK;
-    for (uint32_t i = 0; i < session->use_count && status == TN_OK; i++) {
+    tn_error why;
+    for (uint32_t i = 0; i < session->use_count; i++) {
         const tni_resident *r = session->uses[i].resident;
-        if (r && r->packs && r->packs != seen)
-            status = tni_file_map_check(&r->packs->map, r->packs->path, err);
-        seen = r && r->packs ? r->packs : seen;
+        if (!r || !r->packs || r->packs == seen)
+            continue;
+        seen = r->packs;
+        tn_status status = tni_file_map_check(&seen->map, seen->path, &why);
+        if (status != TN_OK)
+            return tni_fail(err, status, "%s; the next session has packs made anew", why.text);
     }
-    return status;
+    return TN_OK;
 }
