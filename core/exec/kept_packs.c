@@ -71,7 +71,7 @@ bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_re
 {
     tni_kept_pack new = { .key = *key, .pack = pack };
     uint64_t end;
-    if (!tni_runtime_pack_cache_bytes(session->runtime) || key->run_bytes)
+    if (!tni_runtime_pack_cache_bytes(session->runtime) || key->run_bytes || !pack->bytes)
         return false;
     for (uint32_t i = 0; i < kept->count; i++)
         if (is_same_key(&kept->list[i].key, key))
