@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -304,6 +305,53 @@ static void sessions_share_the_mapping(void **state)
     for (int i = 0; i < 3; i++)
         tn_graph_destroy(graphs[i]);
     need_no_warning();
+}
+
+typedef struct user {
+    tn_runtime *runtime;
+    const tn_graph *graph;
+    bool is_right;
+} user;
+
+static void *use_packs(void *argument)
+{
+    user *u = argument;
+    u->is_right = true;
+    for (int i = 0; i < 5; i++) {
+        const tn_feed feed = { tn_graph_find(u->graph, "x"), input, sizeof input };
+        tn_session *session = NULL;
+        outputs got = { { 0 } };
+        u->is_right &= tn_session_create(u->runtime, &u->graph, 1, NULL, &session, NULL) == TN_OK &&
+                       tn_session_run(session, 0, &feed, 1, NULL) == TN_OK &&
+                       tn_session_read(session, 0, tn_graph_find(u->graph, "out"), got.y,
+                                       sizeof got.y, NULL) == TN_OK &&
+                       memcmp(&got, &want_all, sizeof got) == 0 &&
+                       rig_memory(session).weight_cached_bytes == PACKED_BYTES;
+        tn_session_destroy(session);
+    }
+    return NULL;
+}
+
+static void sessions_of_several_threads_share_it(void **state)
+{
+    (void)state;
+    enum { USERS = 3 };
+    pthread_t threads[USERS];
+    user users[USERS];
+    tn_graph *graph = graph_of(0, WEIGHTS);
+    tn_runtime *runtime = keeping_runtime();
+    for (int i = 0; i < USERS; i++) {
+        users[i] = (user){ .runtime = runtime, .graph = graph };
+        assert_int_equal(pthread_create(&threads[i], NULL, use_packs, &users[i]), 0);
+    }
+    for (int i = 0; i < USERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < USERS; i++)
+        assert_true(users[i].is_right);
+    assert_int_equal(count_files(NULL), 1);
+    need_no_warning();
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
 }
 
 static void damage(const char *name, long at)
@@ -801,6 +849,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_next_process_finds_them, begin_empty),
         cmocka_unit_test_setup(sessions_share_the_mapping, begin_empty),
+        cmocka_unit_test_setup(sessions_of_several_threads_share_it, begin_empty),
         cmocka_unit_test_setup(a_damaged_file_is_replaced, begin_empty),
         cmocka_unit_test_setup(packs_of_other_weights_are_refused, begin_empty),
         cmocka_unit_test_setup(a_model_that_was_changed_has_other_packs, begin_empty),
