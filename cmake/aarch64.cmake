@@ -1,7 +1,7 @@
 # aarch64.cmake: builds for aarch64 on another Debian machine, and runs what was built under qemu-user. Beside
 # gcc-aarch64-linux-gnu and qemu-user it takes the libraries of that architecture, side by side with the machine's own:
 #   dpkg --add-architecture arm64 && apt-get update
-#   apt-get install libjansson-dev:arm64 libinih-dev:arm64 libpcre2-dev:arm64 libutf8proc-dev:arm64 libmd-dev:arm64 libcmocka-dev:arm64
+#   apt-get install libjansson-dev:arm64 libinih-dev:arm64 libpcre2-dev:arm64 libutf8proc-dev:arm64 libmd-dev:arm64 libxxhash-dev:arm64 libcmocka-dev:arm64
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -51,11 +51,15 @@ static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_er
 
 static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_error *err)
 {
+    tni_file_stamp stamp;
+    if (!tni_file_stamp_of(file, &stamp))
+        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
     void *data = mmap(NULL, map->bytes, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
         return tni_fail(err, errno == ENOMEM ? TN_E_HOST_MEMORY : TN_E_FILE,
                         "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
-    tn_status status = tni_map_guard_add(data, map->bytes, &map->allocator, &map->guarded, err);
+    tn_status status = tni_map_guard_add(data, map->bytes, file, &stamp, &map->allocator,
+                                         &map->guarded, err);
     if (status != TN_OK) {
         munmap(data, map->bytes);
         return status;
@@ -135,6 +139,12 @@ tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_go
         status = tni_fail(err, TN_E_FILE, "%s: cannot be read: %s", path, strerror(errno));
     close(file);
     return status;
+}
+
+void tni_file_map_will_read(const tni_file_map *map)
+{
+    if (map->is_mapped)
+        (void)madvise((void *)map->data, map->bytes, MADV_WILLNEED);
 }
 
 bool tni_file_map_failed(const tni_file_map *map)

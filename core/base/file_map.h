@@ -32,6 +32,8 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied,
 tn_status tni_file_head(const char *path, void *to, size_t bytes, size_t *out_got,
                         uint64_t *out_file_bytes, tn_error *err);
 
+// All of it is read next: a disk may begin.
+void tni_file_map_will_read(const tni_file_map *map);
 // Whether a read of the mapping has failed, under the guard.
 bool tni_file_map_failed(const tni_file_map *map);
 // Whether a mapped file still is as it was: of the same size and time, and read without a failure.

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,6 +21,8 @@ struct tni_guarded {
     _Atomic(tni_guarded *) next;
     uintptr_t begin, end;
     atomic_size_t failed_at;
+    int file;
+    tni_file_stamp stamp;
 };
 
 static _Atomic(tni_guarded *) first;
@@ -29,8 +30,8 @@ static atomic_uint looking;                                // handlers in the li
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   // of who changes the list
 static atomic_uintptr_t page_bytes;
 
-tn_status tni_map_guard_add(const void *data, size_t bytes, const tn_allocator *allocator,
-                            tni_guarded **out_guarded, tn_error *err)
+tn_status tni_map_guard_add(const void *data, size_t bytes, int file, const tni_file_stamp *stamp,
+                            const tn_allocator *allocator, tni_guarded **out_guarded, tn_error *err)
 {
     tni_guarded *guarded = tni_alloc_zeroed(allocator, 1, sizeof *guarded);
     *out_guarded = guarded;
@@ -38,6 +39,8 @@ tn_status tni_map_guard_add(const void *data, size_t bytes, const tn_allocator *
         return tni_fail_memory(err, "a mapping", sizeof *guarded);
     guarded->begin = (uintptr_t)data;
     guarded->end = guarded->begin + bytes;
+    guarded->file = file;
+    guarded->stamp = *stamp;
     atomic_store(&guarded->failed_at, SIZE_MAX);
     pthread_mutex_lock(&lock);
     atomic_store(&guarded->next, atomic_load(&first));
@@ -62,6 +65,31 @@ void tni_map_guard_remove(tni_guarded *guarded, const tn_allocator *allocator)
 size_t tni_map_guard_failed_at(const tni_guarded *guarded)
 {
     return atomic_load(&guarded->failed_at);
+}
+
+static bool is_as_it_was(const tni_guarded *g)
+{
+    tni_file_stamp now;
+    return atomic_load(&g->failed_at) == SIZE_MAX && tni_file_stamp_of(g->file, &now) &&
+           tni_file_stamp_is_same(&now, &g->stamp);
+}
+
+bool tni_map_guard_file_of(const void *data, size_t bytes, tni_file_stamp *out_stamp,
+                           uint64_t *out_offset)
+{
+    const uintptr_t at = (uintptr_t)data;
+    bool is_known = false;
+    pthread_mutex_lock(&lock);   // what is in the list stays open
+    tni_guarded *g = atomic_load(&first);
+    while (g && !(at >= g->begin && at <= g->end && bytes <= g->end - at))
+        g = atomic_load(&g->next);
+    if (g && is_as_it_was(g)) {
+        is_known = true;
+        *out_stamp = g->stamp;
+        *out_offset = at - g->begin;
+    }
+    pthread_mutex_unlock(&lock);
+    return is_known;
 }
 
 void tni_map_guard_drop_pages(const void *data, size_t bytes)

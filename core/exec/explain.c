@@ -175,6 +175,20 @@ static void say_memory(const tn_session *session, uint32_t place, const tn_sink 
             states > 1 ? " together" : "");
 }
 
+static void say_cached(const tn_session *session, const tn_sink *sink)
+{
+    uint64_t cached = 0, made = 0;
+    for (uint32_t i = 0; i < session->lane_count; i++) {
+        tni_weight_bytes weights;
+        tni_weights_report(session, i, &weights);
+        cached += weights.cached;
+        made += weights.made;
+    }
+    if (cached)
+        tni_say(sink, ", %" PRIu64 " packed in the user's cache, of these %" PRIu64 " made now",
+                cached, made);
+}
+
 void tn_session_explain(const tn_session *session, const tn_sink *sink)
 {
     if (!session)
@@ -195,5 +209,6 @@ void tn_session_explain(const tn_session *session, const tn_sink *sink)
     if (memory.weight_shared_bytes)
         tni_say(sink, ", of these %" PRIu64 " shared with other sessions",
                 memory.weight_shared_bytes);
+    say_cached(session, sink);
     tni_say(sink, "\n");
 }

@@ -1,5 +1,4 @@
 // packs.c: constants in the layout that a claim asked for, made by the plugin on all threads.
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,7 +20,9 @@ static tn_status find_room(tni_lane *lane, uint64_t bytes, tni_pack_room *room, 
         return TN_OK;
     uint64_t most = lane->memory.max_buffer_bytes ? lane->memory.max_buffer_bytes : UINT64_MAX;
     uint64_t ask = at_most(at_most(room->left_bytes, most), MOST_ROOM_BYTES);
-    tni_pack_room next = { .left_bytes = room->left_bytes, .bytes = ask > bytes ? ask : bytes };
+    tni_pack_room next = { .left_bytes = room->left_bytes,
+                           .bytes = ask > bytes ? ask : bytes,
+                           .kept = room->kept };
     tn_status status = tni_lane_allocate(lane, next.bytes, "packed weights", &next.buffer,
                                          &next.map, err);
     if (status == TN_OK && next.map)
@@ -31,35 +32,24 @@ static tn_status find_room(tni_lane *lane, uint64_t bytes, tni_pack_room *room, 
     return status;
 }
 
-typedef struct packing {
-    tni_lane *lane;
-    const tnp_value *value;
-    const tni_pack *pack;
-    const unsigned char *source;
-    unsigned char *to;
-    uint64_t groups;         // of all matrices
-    uint64_t source_bytes;   // of a group; 0 = they do not lie one after another in a mapped file
-    atomic_int status;       // the first failure
-    tnp_error error;         // of the worker that failed first
-} packing;
-
 // Each worker packs a part of the groups, counted through all matrices, some MiB at a time: the
 // pages of a mapped file that these were made of are given back, so that a weight is in memory
 // once.
 static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t workers)
 {
     enum { PIECE_BYTES = 2 << 20 };
-    packing *p = argument;
+    tni_packing *p = argument;
     (void)team;
-    const uint64_t end = p->groups * (worker + 1) / workers, each = p->pack->group_bytes,
-                   piece = PIECE_BYTES / each + 1;
-    for (uint64_t at = p->groups * worker / workers; at < end; at += piece) {
+    const uint64_t first = p->first, end = first + p->groups * (worker + 1) / workers,
+                   each = p->pack->group_bytes, piece = PIECE_BYTES / each + 1;
+    for (uint64_t at = first + p->groups * worker / workers; at < end; at += piece) {
         uint64_t next = at_most(at + piece, end);
         if (atomic_load(&p->status) != TNP_OK)
             return;
         tnp_error error = tni_plugin_error();
-        tnp_status status = p->lane->table->pack(p->lane->opened, p->value, p->pack->layout,
-                                                 p->source, at, next, p->to + at * each, &error);
+        tnp_status status = p->lane->table->pack(p->lane->opened, &p->value, p->pack->layout,
+                                                 p->source, at, next, p->to + (at - first) * each,
+                                                 &error);
         int expected = TNP_OK;
         if (status != TNP_OK && atomic_compare_exchange_strong(&p->status, &expected, status))
             p->error = error;
@@ -67,8 +57,33 @@ static void pack_part(void *argument, tni_team *team, uint32_t worker, uint32_t 
     }
 }
 
-static tn_status pack_into(tn_session *session, packing *p, const char *name, tni_pack_room *room,
-                           tni_resident *made, tn_error *err)
+void tni_packing_init(tni_packing *packing, tni_lane *lane, const tn_graph *graph,
+                      const tni_pack *pack, const unsigned char *storage)
+{
+    const tni_value *value = &graph->values[pack->value];
+    *packing = (tni_packing){ .lane = lane,
+                              .value = { .size = sizeof packing->value,
+                                         .dtype = value->dtype,
+                                         .rank = value->rank,
+                                         .name = value->name },
+                              .pack = pack,
+                              .source = storage + value->offset,
+                              .groups = pack->bytes / pack->group_bytes };
+    memcpy(packing->value.dims, value->dims, sizeof value->dims);
+    memcpy(packing->value.strides, value->strides, sizeof value->strides);
+    if (value->rank <= 2)
+        packing->source_bytes = pack->group_rows * (uint64_t)value->strides[1];
+}
+
+tnp_status tni_packing_run(tni_packing *packing)
+{
+    tni_pool_run(tni_runtime_pool(packing->lane->session->runtime), UINT32_MAX, pack_part, packing);
+    return atomic_load(&packing->status);
+}
+
+// ready: the pack, where it is made already, in the host's memory; NULL: it is not.
+static tn_status pack_into(tn_session *session, tni_packing *p, const unsigned char *ready,
+                           tni_pack_room *room, tni_resident *made, tn_error *err)
 {
     unsigned char *staging = NULL;
     uint64_t bytes = tni_lane_align(p->lane, p->pack->bytes);
@@ -77,19 +92,19 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
         return status;
     made->buffer = room->buffer;
     made->offset = room->used;
-    if (!room->map && !(staging = tni_alloc(&session->arena.allocator, p->pack->bytes)))
-        status = tni_fail_memory(err, name, p->pack->bytes);
-    if (status == TN_OK) {
-        p->to = room->map ? (unsigned char *)room->map + room->used : staging;
-        tni_pool_run(tni_runtime_pool(session->runtime), UINT32_MAX, pack_part, p);
-        if (atomic_load(&p->status) != TNP_OK)
-            status = tni_lane_fail(p->lane, "pack", atomic_load(&p->status), &p->error, err);
-    }
-    if (status == TN_OK && staging) {
+    unsigned char *there = room->map ? (unsigned char *)room->map + room->used : NULL;
+    if (!there && !ready && !(staging = tni_alloc(&session->arena.allocator, p->pack->bytes)))
+        status = tni_fail_memory(err, p->value.name, p->pack->bytes);
+    p->to = there ? there : staging;
+    if (status == TN_OK && !ready && tni_packing_run(p) != TNP_OK)
+        status = tni_lane_fail(p->lane, "pack", atomic_load(&p->status), &p->error, err);
+    if (status == TN_OK && there && ready)
+        memcpy(there, ready, p->pack->bytes);
+    if (status == TN_OK && !there) {
         tnp_copy copy = { .size = sizeof copy,
                           .to_buffer = made->buffer,
                           .to_offset = made->offset,
-                          .from_host = staging,
+                          .from_host = ready ? ready : staging,
                           .bytes = p->pack->bytes,
                           .rows = 1 };
         status = tni_lane_copy(p->lane, &copy, err);
@@ -99,45 +114,48 @@ static tn_status pack_into(tn_session *session, packing *p, const char *name, tn
     return status;
 }
 
+// What the room has taken.
+static void take_room(tni_lane *lane, const tni_pack *pack, tni_pack_room *room)
+{
+    uint64_t bytes = tni_lane_align(lane, pack->bytes);
+    room->used += bytes;
+    room->left_bytes -= at_most(bytes, room->left_bytes);
+}
+
 // A pack is made of bytes that lie together: what does not is gathered while it is made.
 static tn_status make_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
                              const tni_pack *pack, tni_pack_room *room, tni_resident *made,
                              tni_resident **out_resident, tn_error *err)
 {
     const tn_graph *graph = compiled->graph;
-    const tni_value *value = &graph->values[pack->value];
-    const tni_storage *storage = &graph->storages[value->storage];
+    const tni_storage *storage = &graph->storages[graph->values[pack->value].storage];
     const tni_value *owner = &graph->values[storage->owner];
     const tn_allocator *allocator = &session->arena.allocator;
-    tnp_value described = {
-        .size = sizeof described, .dtype = value->dtype, .rank = value->rank, .name = value->name
-    };
-    memcpy(described.dims, value->dims, sizeof described.dims);
-    memcpy(described.strides, value->strides, sizeof described.strides);
+    const tni_kept_pack *kept = tni_kept_packs_find(&room->kept, &made->key);
     unsigned char *gathered = NULL;
+    tni_packing p;
+    if (kept && room->kept.buffer) {
+        made->buffer = room->kept.buffer;
+        made->offset = kept->offset;
+        made->packs = room->kept.file;
+        return tni_resident_keep(session, compiled, place, made, out_resident, err);
+    }
     if (owner->run_bytes) {
         gathered = tni_alloc(allocator, storage->bytes);
         if (!gathered)
-            return tni_fail_memory(err, value->name, storage->bytes);
+            return tni_fail_memory(err, graph->values[pack->value].name, storage->bytes);
         tni_weight_gather(owner, 0, storage->bytes, gathered);
     }
-    packing p = { .lane = &session->lanes[place],
-                  .value = &described,
-                  .pack = pack,
-                  .source = (gathered ? gathered : (const unsigned char *)owner->data) +
-                            value->offset,
-                  .groups = pack->bytes / pack->group_bytes };
-    if (!gathered && value->rank <= 2)
-        p.source_bytes = pack->group_rows * (uint64_t)value->strides[1];
-    tn_status status = pack_into(session, &p, value->name, room, made, err);
+    tni_packing_init(&p, &session->lanes[place], graph, pack, gathered ? gathered : owner->data);
+    if (gathered)
+        p.source_bytes = 0;
+    tn_status status = pack_into(session, &p, kept ? tni_kept_packs_at(&room->kept, kept) : NULL,
+                                 room, made, err);
     tni_free(allocator, gathered);
     if (status == TN_OK)
         status = tni_resident_keep(session, compiled, place, made, out_resident, err);
-    if (status == TN_OK) {
-        uint64_t bytes = tni_lane_align(p.lane, pack->bytes);
-        room->used += bytes;
-        room->left_bytes -= at_most(bytes, room->left_bytes);
-    }
+    if (status == TN_OK)
+        take_room(p.lane, pack, room);
     return status;
 }
 
@@ -164,15 +182,27 @@ tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_
     const tni_resident_key key = key_of(compiled, pack);
     tni_resident *r;
     tn_status status = tni_resident_use(session, compiled, place, &key, &r, err);
-    if (status == TN_OK && !r)
-        room->left_bytes += tni_lane_align(&session->lanes[place], pack->bytes);
-    return status;
+    if (status != TN_OK || r)
+        return status;
+    bool may_be_kept = tni_kept_packs_add(session, compiled->graph, &key, pack, &room->kept);
+    *(may_be_kept ? &room->kept.left_bytes
+                  : &room->left_bytes) += tni_lane_align(&session->lanes[place], pack->bytes);
+    return TN_OK;
+}
+
+void tni_pack_room_open(tn_session *session, tni_compiled *compiled, uint32_t place,
+                        tni_pack_room *room)
+{
+    tni_kept_packs_open(session, compiled->graph, place, &room->kept);
+    if (!room->kept.buffer)
+        room->left_bytes += room->kept.left_bytes;
 }
 
 void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *room)
 {
     if (room->buffer)
-        tni_resident_close_buffer(session->lanes[place].device, room->buffer);
+        tni_resident_close_buffer(session->lanes[place].device, room->buffer, NULL);
+    tni_kept_packs_close(session, place, &room->kept);
     *room = (tni_pack_room){ .buffer = NULL };
 }
 

@@ -213,8 +213,10 @@ static tn_status bind_packs_and_scratch(making *m, tn_error *err)
                 status = tni_pack_room_add(m->session, m->compiled, place, &claim->packs[k], &room,
                                            err);
     }
-    if (status == TN_OK)
+    if (status == TN_OK) {
+        tni_pack_room_open(m->session, m->compiled, place, &room);
         status = bind_units(m, &room, err);
+    }
     tni_pack_room_close(m->session, place, &room);
     return status;
 }

@@ -32,6 +32,7 @@ void tn_session_memory(const tn_session *session, tn_memory_report *out_report)
         report.weight_mapped_bytes += weights.mapped;
         report.weight_copied_bytes += weights.copied;
         report.weight_shared_bytes += weights.shared;
+        report.weight_cached_bytes += weights.cached;
         report.arena_bytes += session->lanes[i].arena_bytes;
         report.arena_bound_bytes += session->lanes[i].plan.bound_bytes;
         report.unshared_bytes += session->lanes[i].plan.unshared_bytes;
@@ -76,6 +77,7 @@ static void fill_device(const tn_session *session, uint32_t place, tn_device_mem
     memory->weight_mapped_bytes = weights.mapped;
     memory->weight_copied_bytes = weights.copied;
     memory->weight_shared_bytes = weights.shared;
+    memory->weight_cached_bytes = weights.cached;
 }
 
 tn_status tn_session_device_memory(const tn_session *session, uint32_t device,

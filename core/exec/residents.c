@@ -101,8 +101,29 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
         const tni_resident *r = use->resident;
         if (!r || use->place != place)
             continue;
-        *(r->is_mapped ? &out_bytes->mapped : &out_bytes->copied) += r->key.bytes;
-        if (!r->is_mapped && tni_resident_is_shared(session->lanes[place].device, r))
+        *(r->packs       ? &out_bytes->cached
+          : r->is_mapped ? &out_bytes->mapped
+                         : &out_bytes->copied) += r->key.bytes;
+        if (r->packs && r->packs->is_made)
+            out_bytes->made += r->key.bytes;
+        if (!r->is_mapped && !r->packs && tni_resident_is_shared(session->lanes[place].device, r))
             out_bytes->shared += r->key.bytes;
     }
+}
+
+// Packs of one program follow one another, and mostly are of one file.
+tn_status tni_weights_check(const tn_session *session, tn_error *err)
+{
+    const tni_pack_map *seen = NULL;
+    tn_error why;
+    for (uint32_t i = 0; i < session->use_count; i++) {
+        const tni_resident *r = session->uses[i].resident;
+        if (!r || !r->packs || r->packs == seen)
+            continue;
+        seen = r->packs;
+        tn_status status = tni_file_map_check(&seen->map, seen->path, &why);
+        if (status != TN_OK)
+            return tni_fail(err, status, "%s; the next session has packs made anew", why.text);
+    }
+    return TN_OK;
 }

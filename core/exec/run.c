@@ -19,7 +19,8 @@ static tn_status run(tn_session *session, tni_attempt *attempt, tn_error *err)
     attempt->is_run = true;
     tni_feeds_stage(r->compiled, r->feeds, r->feed_count);
     tni_journal_note(session, r->compiled, r->feeds, r->feed_count);
-    return tni_run_once(session, r->compiled, err);
+    status = tni_run_once(session, r->compiled, err);
+    return status == TN_OK ? tni_weights_check(session, err) : status;
 }
 
 tn_status tn_session_run(tn_session *session, uint32_t graph, const tn_feed *feeds,

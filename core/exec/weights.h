@@ -3,18 +3,23 @@
 //   residents.c   which the session uses on which lane, and for which graphs
 //   weights.c     as the application has them: imported, or copied
 //   packs.c       packed
+//   kept_packs.c  packed, in a file of the user's cache
 //
 // What is said here to be made, or found, is so between tni_residents_begin and _end of the lane's
 // device: no two sessions make one constant.
 #ifndef TNI_EXEC_WEIGHTS_H
 #define TNI_EXEC_WEIGHTS_H
 
+#include <stdatomic.h>
+
 #include <tenon/session.h>
 
+#include "base/file_stamp.h"
 #include "plugin/residents.h"
 #include "sched/sched.h"
 
 typedef struct tni_compiled tni_compiled;
+typedef struct tni_lane tni_lane;
 
 // A resident of a lane's device that the session uses.
 typedef struct tni_use {
@@ -27,26 +32,54 @@ typedef struct tni_use {
 // asked for it.
 tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
+// A pack that a file in the cache has, or is to have.
+typedef struct tni_kept_pack {
+    tni_resident_key key;
+    const tni_pack *pack;
+    tni_file_stamp stamp;     // of the model's file
+    uint64_t source_offset;   // in it, of the storage
+    uint64_t offset;          // in the packs of the file in the cache
+} tni_kept_pack;
+
+// Those of one program that are not resident yet.
+typedef struct tni_kept_packs {
+    uint32_t count, capacity;
+    bool is_short;   // there was no memory for the list
+    tni_kept_pack *list;
+    uint64_t bytes;        // of packs in the file
+    uint64_t left_bytes;   // of these packs, as tni_pack_room counts them
+    tni_pack_map *file;    // NULL: there is none
+    tnp_buffer *buffer;    // the file's packs, imported; NULL: they are copied
+} tni_kept_packs;
+
 // Where packs of one program go that are not there yet: one behind the other in as few buffers as
 // the device allows, so that large pages serve them. Zeroed at first. tni_pack_room_add tells of
-// all packs before one is made, and uses those that are there; tni_pack_room_close in any case.
+// all packs before one is made, and uses those that are there; tni_pack_room_open then looks for
+// the others in the cache on disk, where packs are kept; tni_pack_room_close in any case.
 typedef struct tni_pack_room {
     uint64_t left_bytes;   // of packs that are still to come
     tnp_buffer *buffer;    // the last of the buffers: bytes in all, and those taken
     void *map;
     uint64_t bytes, used;
+    tni_kept_packs kept;
 } tni_pack_room;
 
 tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_pack *pack, tni_pack_room *room, tn_error *err);
+void tni_pack_room_open(tn_session *session, tni_compiled *compiled, uint32_t place,
+                        tni_pack_room *room);
 void tni_pack_room_close(tn_session *session, uint32_t place, tni_pack_room *room);
 tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
                             uint64_t *out_offset, tn_error *err);
 void tni_weights_release(tn_session *session, tni_compiled *compiled);   // what the graph uses
+// Whether the files of packs that are in use still are as they were. Errors: TN_E_FILE.
+tn_status tni_weights_check(const tn_session *session, tn_error *err);
 
 typedef struct tni_weight_bytes {
     uint64_t mapped, copied;
+    uint64_t cached;   // packs, mapped from the cache on disk
+    uint64_t made;     // of those cached, by this process
     uint64_t shared;   // of those copied: other sessions use them too
 } tni_weight_bytes;
 
@@ -56,6 +89,38 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
 // it is to be made, and kept next.
 tn_status tni_resident_use(tn_session *session, tni_compiled *compiled, uint32_t place,
                            const tni_resident_key *key, tni_resident **out_resident, tn_error *err);
+// A pack that is being made.
+typedef struct tni_packing {
+    tni_lane *lane;
+    tnp_value value;
+    const tni_pack *pack;
+    const unsigned char *source;
+    unsigned char *to;        // of the group `first`
+    uint64_t first, groups;   // counted through all matrices
+    uint64_t source_bytes;    // of a group; 0 = they do not lie one after another in a mapped file
+    atomic_int status;        // the first failure
+    tnp_error error;          // of the worker that failed first
+} tni_packing;
+
+// All groups of a pack, of the bytes of its storage, which lie together; `to` is the caller's.
+void tni_packing_init(tni_packing *packing, tni_lane *lane, const tn_graph *graph,
+                      const tni_pack *pack, const unsigned char *storage);
+// Makes them on all threads. What it answers is the plugin's.
+tnp_status tni_packing_run(tni_packing *packing);
+
+// One more to be looked for in the cache; false: it cannot be there.
+bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_resident_key *key,
+                        const tni_pack *pack, tni_kept_packs *kept);
+// Finds the file that has them, or makes it. Where neither can be there is none, and nothing has
+// failed: what people should know of that is logged.
+void tni_kept_packs_open(tn_session *session, const tn_graph *graph, uint32_t place,
+                         tni_kept_packs *kept);
+// NULL: it is not in a file.
+const tni_kept_pack *tni_kept_packs_find(const tni_kept_packs *kept, const tni_resident_key *key);
+// Its bytes in the file.
+const unsigned char *tni_kept_packs_at(const tni_kept_packs *kept, const tni_kept_pack *pack);
+void tni_kept_packs_close(tn_session *session, uint32_t place, tni_kept_packs *kept);
+
 // Enters one that was made, and uses it likewise.
 tn_status tni_resident_keep(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_resident *made, tni_resident **out_resident, tn_error *err);

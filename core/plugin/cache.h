@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <tenon/status.h>
 
 enum { TNI_CACHE_PATH_BYTES = 4096 };
@@ -24,5 +25,15 @@ tn_status tni_cache_make_folders(const char *path, tn_error *err);
 // Errors: TN_E_IO, TN_E_FILE. [any]
 tn_status tni_cache_write(const char *path, const void *data, size_t bytes, const char *magic,
                           bool is_lasting, tn_error *err);
+
+// Makes room for `bytes` more within `most` bytes of the folder of `path`, a file of the cache: the
+// files that nobody has used for the longest time go. Errors: TN_E_FILE one of so many bytes has
+// none, and what is there stays; TN_E_HOST_MEMORY. [any]
+tn_status tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
+                              const tn_allocator *allocator, tn_error *err);
+
+// A file of the cache is used, as tni_cache_make_room counts it: what it holds and when it was
+// written stays. [any]
+void tni_cache_note_use(int file);
 
 #endif

@@ -7,6 +7,10 @@
 //   probe_timeout_ms = 10000   of the first look at a file, in a process of its own
 //   hang_timeout_ms = 60000    of a device from which nothing comes, and of a close
 //
+//   [packs]                    weights in a plugin's layout
+//   cache = on                 kept on disk for the next process
+//   cache_mib = 16384          as many of them
+//
 //   [plugin.cuda]              settings of one plugin, seen by it
 //   graphs = off
 //   sha256 = 9f86…             the host's: the file must have this hash
@@ -31,6 +35,7 @@ enum {
     MAX_SETTINGS = 4096,
     MAX_PROBE_TIMEOUT_MS = 600000,
     MAX_HANG_TIMEOUT_MS = 86400000,
+    MAX_CACHE_MIB = 1 << 30,
     MAX_NAME_BYTES = 49   // of a section or a key: what inih keeps of one
 };
 static const char system_file[] = "/etc/tenon/tenon.ini";
@@ -38,7 +43,12 @@ static const char system_file[] = "/etc/tenon/tenon.ini";
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
 {
     *config = (tni_config){
-        .arena = arena, .log = log, .probe_timeout = { 10000 }, .hang_timeout = { 60000 }
+        .arena = arena,
+        .log = log,
+        .probe_timeout = { 10000 },
+        .hang_timeout = { 60000 },
+        .pack_cache = { 0 },
+        .pack_cache_mib = { 16384 },
     };
 }
 
@@ -151,17 +161,58 @@ bool tni_config_is_reserved(const char *key)
 }
 
 // Of several sources the first counts, of several lines of one the last.
-static tn_status take_timeout(tni_config_timeout *timeout, const char *key, int most_ms,
-                              const char *value, const char *source, tn_error *err)
+static void set_number(tni_config_number *number, uint32_t value, const char *source)
+{
+    if (!number->source || number->source == source)
+        *number = (tni_config_number){ value, source };
+}
+
+static tn_status take_number(tni_config_number *number, const char *section, const char *key,
+                             int most, const char *value, const char *source, tn_error *err)
 {
     char *end = NULL;
     errno = 0;
-    unsigned long ms = isdigit((unsigned char)value[0]) ? strtoul(value, &end, 10) : 0;
-    if (!end || *end || errno || ms < 1 || ms > (unsigned long)most_ms)
-        return tni_fail(err, TN_E_ARG, "[plugins] %s = %s: a whole number from 1 to %d is expected",
-                        key, value, most_ms);
-    if (!timeout->source || timeout->source == source)
-        *timeout = (tni_config_timeout){ (uint32_t)ms, source };
+    unsigned long n = isdigit((unsigned char)value[0]) ? strtoul(value, &end, 10) : 0;
+    if (!end || *end || errno || n < 1 || n > (unsigned long)most)
+        return tni_fail(err, TN_E_ARG, "[%s] %s = %s: a whole number from 1 to %d is expected",
+                        section, key, value, most);
+    set_number(number, (uint32_t)n, source);
+    return TN_OK;
+}
+
+static tn_status take_of_plugins(tni_config *config, const char *key, const char *value,
+                                 const char *source, tn_error *err)
+{
+    if (strcmp(key, "path") == 0)
+        return add_word(config, &config->paths, value, strlen(value), source, err);
+    if (strcmp(key, "order") == 0)
+        return add_list(config, &config->order, value, source, err);
+    if (strcmp(key, "disable") == 0)
+        return add_list(config, &config->disabled, value, source, err);
+    if (strcmp(key, "probe_timeout_ms") == 0)
+        return take_number(&config->probe_timeout, "plugins", key, MAX_PROBE_TIMEOUT_MS, value,
+                           source, err);
+    if (strcmp(key, "hang_timeout_ms") == 0)
+        return take_number(&config->hang_timeout, "plugins", key, MAX_HANG_TIMEOUT_MS, value,
+                           source, err);
+    return tni_fail(err, TN_E_NOT_FOUND,
+                    "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms, "
+                    "hang_timeout_ms)",
+                    key);
+}
+
+static tn_status take_of_packs(tni_config *config, const char *key, const char *value,
+                               const char *source, tn_error *err)
+{
+    if (strcmp(key, "cache_mib") == 0)
+        return take_number(&config->pack_cache_mib, "packs", key, MAX_CACHE_MIB, value, source,
+                           err);
+    if (strcmp(key, "cache") != 0)
+        return tni_fail(err, TN_E_NOT_FOUND, "[packs] has no key '%s' (cache, cache_mib)", key);
+    int truth = truth_of(value);
+    if (truth < 0)
+        return tni_fail(err, TN_E_ARG, "[packs] cache = %s: on or off is expected", value);
+    set_number(&config->pack_cache, (uint32_t)truth, source);
     return TN_OK;
 }
 
@@ -169,10 +220,11 @@ static const char prefix[] = "plugin.";   // of a section
 
 static tn_status check_section(const char *section, tn_error *err)
 {
-    if (strcmp(section, "plugins") == 0)
+    if (strcmp(section, "plugins") == 0 || strcmp(section, "packs") == 0)
         return TN_OK;
     if (strncmp(section, prefix, sizeof prefix - 1) != 0)
-        return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [plugin.NAME])", section);
+        return tni_fail(err, TN_E_NOT_FOUND,
+                        "no section [%s] ([plugins], [packs], [plugin.NAME])", section);
     return tni_text_is_name(section + sizeof prefix - 1)
                ? TN_OK
                : tni_fail(err, TN_E_ARG, "[%s]: a plugin's name is [a-z0-9_-]+", section);
@@ -186,24 +238,10 @@ static tn_status take_entry(tni_config *config, const char *section, const char 
     tn_status status = check_section(section, err);
     if (status != TN_OK)
         return status;
-    if (strcmp(section, "plugins") == 0) {
-        if (strcmp(key, "path") == 0)
-            return add_word(config, &config->paths, value, strlen(value), source, err);
-        if (strcmp(key, "order") == 0)
-            return add_list(config, &config->order, value, source, err);
-        if (strcmp(key, "disable") == 0)
-            return add_list(config, &config->disabled, value, source, err);
-        if (strcmp(key, "probe_timeout_ms") == 0)
-            return take_timeout(&config->probe_timeout, key, MAX_PROBE_TIMEOUT_MS, value, source,
-                                err);
-        if (strcmp(key, "hang_timeout_ms") == 0)
-            return take_timeout(&config->hang_timeout, key, MAX_HANG_TIMEOUT_MS, value, source,
-                                err);
-        return tni_fail(err, TN_E_NOT_FOUND,
-                        "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms, "
-                        "hang_timeout_ms)",
-                        key);
-    }
+    if (strcmp(section, "plugins") == 0)
+        return take_of_plugins(config, key, value, source, err);
+    if (strcmp(section, "packs") == 0)
+        return take_of_packs(config, key, value, source, err);
     if (!key[0])
         return tni_fail(err, TN_E_ARG, "[%s]: a setting without a key", section);
     if (strcmp(key, "disable") == 0 && truth_of(value) < 0)

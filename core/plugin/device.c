@@ -166,3 +166,13 @@ tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory
     *out_info = info;
     return TN_OK;
 }
+
+const char *tni_device_plugin_version(const tn_device *device)
+{
+    return device->owner->loaded.version;
+}
+
+const char *tni_device_plugin_hash(const tn_device *device)
+{
+    return device->owner->kept.sha256;
+}

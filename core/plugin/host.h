@@ -87,6 +87,16 @@ const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, c
 // How long a device may go without anything coming of it. [any]
 uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime);
 
+// What packs in the cache on disk are told apart by, of the plugin of an opened device: its
+// version, and the SHA-256 of its file, "" = not known. Lent. [any]
+const char *tni_device_plugin_version(const tn_device *device);
+const char *tni_device_plugin_hash(const tn_device *device);
+
+// How many bytes of packs are kept on disk; 0 = none are. [any]
+uint64_t tni_runtime_pack_cache_bytes(const tn_runtime *runtime);
+// Packs cannot be kept: from now on none are, and the first time a warning says why. [any]
+void tni_runtime_keep_no_packs(tn_runtime *runtime, const char *why);
+
 // How many sessions the runtime has, after `change` of them. [any]
 uint32_t tni_runtime_sessions(tn_runtime *runtime, int change);
 

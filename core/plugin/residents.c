@@ -78,14 +78,28 @@ static bool has_any_in(const tni_residents *all, const tnp_buffer *buffer)
     return r != NULL;
 }
 
-void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer)
+void tni_pack_map_close(tni_pack_map *packs, const tn_allocator *allocator)
+{
+    tni_file_map_close(&packs->map);
+    tni_free(allocator, packs);
+}
+
+// A device that was given up may still read what was imported.
+static void free_buffer(tn_device *device, tnp_buffer *buffer, tni_pack_map *packs)
+{
+    device->table->buffer_free(buffer);
+    if (packs && !atomic_load(&device->is_abandoned))
+        tni_pack_map_close(packs, tni_runtime_allocator(device->runtime));
+}
+
+void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer, tni_pack_map *packs)
 {
     tni_residents *all = device->residents;
     pthread_mutex_lock(&all->table);
     bool is_used = has_any_in(all, buffer);
     pthread_mutex_unlock(&all->table);
     if (!is_used)
-        device->table->buffer_free(buffer);
+        free_buffer(device, buffer, packs);
 }
 
 uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room)
@@ -107,6 +121,7 @@ void tni_resident_give_back(tn_device *device, tni_resident *resident)
 {
     tni_residents *all = device->residents;
     tnp_buffer *buffer = resident->buffer;
+    tni_pack_map *packs = resident->packs;
     pthread_mutex_lock(&all->table);
     bool is_last = --resident->sessions == 0;
     tni_resident **at = &all->first;
@@ -119,7 +134,7 @@ void tni_resident_give_back(tn_device *device, tni_resident *resident)
     if (is_last)
         tni_free(tni_runtime_allocator(device->runtime), resident);
     if (is_empty)
-        device->table->buffer_free(buffer);
+        free_buffer(device, buffer, packs);
 }
 
 bool tni_resident_is_shared(tn_device *device, const tni_resident *resident)

@@ -17,6 +17,7 @@
 #include <tenon/plugin.h>
 
 #include "base/arena.h"
+#include "base/file_map.h"
 
 // What tells constants of a device apart. The same bytes may be two: a pack is also told by what
 // the value makes of them.
@@ -30,17 +31,27 @@ typedef struct tni_resident_key {
     int64_t dims[TNP_MAX_DIMS], strides[TNP_MAX_DIMS];
 } tni_resident_key;
 
+// A file of packs (exec/pack_file.h) that a buffer was imported from.
+typedef struct tni_pack_map {
+    tni_file_map map;
+    bool is_made;   // by this process
+    char path[];
+} tni_pack_map;
+
 typedef struct tni_resident tni_resident;
 struct tni_resident {
     // Fixed from when it is entered.
     tni_resident_key key;
     tnp_buffer *buffer;
-    uint64_t offset;   // in the buffer, which other packs may share
-    bool is_mapped;    // read where the application has it
+    uint64_t offset;       // in the buffer, which other packs may share
+    tni_pack_map *packs;   // goes with the buffer; NULL: that is no file's
+    bool is_mapped;        // read where the application has it
     // Of the table's lock.
     uint32_t sessions;   // that use it
     tni_resident *next;
 };
+
+void tni_pack_map_close(tni_pack_map *packs, const tn_allocator *allocator);
 
 typedef struct tni_residents tni_residents;   // of a device
 
@@ -56,10 +67,10 @@ tni_resident *tni_resident_take(tn_device *device, const tni_resident_key *key);
 // What was made, with one use. NULL and an error when there is no memory: the buffer is the
 // caller's.
 tni_resident *tni_resident_enter(tn_device *device, const tni_resident *made, tn_error *err);
-// Frees the buffer if no resident is in it.
-void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer);
-// How many there are that take memory of the device, and, up to `room`, what tells them apart. More
-// do not come before the end.
+// Frees the buffer, and what it was imported from, if no resident is in it. packs: may be NULL.
+void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer, tni_pack_map *packs);
+// How many there are that a plan counts as memory of the device, and, up to `room`, what tells them
+// apart. More do not come before the end.
 uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room);
 
 bool tni_resident_is(const tni_resident *resident, const tni_resident_key *key);

@@ -268,7 +268,21 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
 
 uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime)
 {
-    return runtime->config.hang_timeout.ms * UINT64_C(1000000);
+    return runtime->config.hang_timeout.value * UINT64_C(1000000);
+}
+
+uint64_t tni_runtime_pack_cache_bytes(const tn_runtime *runtime)
+{
+    return runtime->config.pack_cache.value && !atomic_load(&runtime->keeps_no_packs)
+               ? (uint64_t)runtime->config.pack_cache_mib.value << 20
+               : 0;
+}
+
+void tni_runtime_keep_no_packs(tn_runtime *runtime, const char *why)
+{
+    if (!atomic_exchange(&runtime->keeps_no_packs, true))
+        tni_log_line(&runtime->log, TN_LOG_WARNING,
+                     "packs are not kept, so they are made at every start: %s", why);
 }
 
 uint32_t tni_runtime_sessions(tn_runtime *runtime, int change)

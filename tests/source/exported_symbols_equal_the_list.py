@@ -9,7 +9,7 @@ import source
 
 PLATFORM = re.compile(r"^(lib(c|m|dl|pthread|rt|gcc_s|atomic|asan|ubsan|tsan)\.so|ld-linux)")
 # What libtenon may stand on beside the platform.
-LIBRARIES = re.compile(r"^lib(inih|pcre2-8|utf8proc|md)\.so")
+LIBRARIES = re.compile(r"^lib(inih|pcre2-8|utf8proc|md|xxhash)\.so")
 
 
 def run(*command):

@@ -122,7 +122,7 @@ void cli_memory(const cli_loaded *loaded, uint64_t *out_planned, uint64_t *out_m
     tlm_context_memory(loaded->context, &memory);
     *out_planned = memory.arena_bytes + memory.state_bytes + memory.weight_copied_bytes +
                    (info.is_mapped ? 0 : info.file_bytes);
-    *out_mapped = info.is_mapped ? memory.weight_mapped_bytes : 0;
+    *out_mapped = memory.weight_cached_bytes + (info.is_mapped ? memory.weight_mapped_bytes : 0);
 }
 
 void cli_model_options_finish(cli_model_options *given)

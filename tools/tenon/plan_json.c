@@ -13,14 +13,15 @@ static json_t *device_of(const plan_report *r, uint32_t device)
 {
     const tn_device_memory *m = &r->devices[device];
     return json_pack(
-        "{ss so so so so so so so so so so so sf sb sb si}", "name", m->name, "peak_bytes",
+        "{ss so so so so so so so so so so so so sf sb sb si}", "name", m->name, "peak_bytes",
         integer(m->peak_bytes), "lower_bound_bytes", integer(m->lower_bound_bytes),
         "capacity_bytes", integer(m->capacity_bytes), "gap_bytes",
         integer(m->peak_bytes - m->lower_bound_bytes), "unshared_bytes", integer(m->unshared_bytes),
         "in_place_saved_bytes", integer(m->in_place_saved_bytes), "packing_saved_bytes",
         integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
         "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
-        integer(m->weight_copied_bytes), "needed_bytes", integer(plan_needed(m)), "claim_factor",
+        integer(m->weight_copied_bytes), "weight_cached_bytes", integer(m->weight_cached_bytes),
+        "needed_bytes", integer(plan_needed(m)), "claim_factor",
         r->claim_factors[device], "measured", (int)r->is_measured[device], "left_out",
         (int)m->is_left_out, "layers", (int)m->layer_count);
 }

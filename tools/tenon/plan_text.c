@@ -16,7 +16,8 @@ static void print_bytes(const char *what, uint64_t bytes)
 
 static bool is_used(const tn_device_memory *m)
 {
-    return m->unshared_bytes || m->state_bytes || m->weight_mapped_bytes || m->weight_copied_bytes;
+    return m->unshared_bytes || m->state_bytes || m->weight_mapped_bytes ||
+           m->weight_copied_bytes || m->weight_cached_bytes;
 }
 
 static void print_device(const tn_device_memory *m)
@@ -36,6 +37,8 @@ static void print_device(const tn_device_memory *m)
     print_bytes("states", m->state_bytes);
     print_bytes("weights copied", m->weight_copied_bytes);
     print_bytes("weights mapped", m->weight_mapped_bytes);
+    if (m->weight_cached_bytes)
+        print_bytes("packs in the cache", m->weight_cached_bytes);
     if (m->capacity_bytes)
         print_bytes("capacity", m->capacity_bytes);
     else

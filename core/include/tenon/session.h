@@ -124,7 +124,9 @@ typedef struct tn_feed {
 // be there or not, all else of them is as it was; TN_E_DEVICE_LOST and others of the device. With
 // TN_SESSION_NO_FAILOVER, and where the log said that runs cannot be repeated, states are then
 // undefined until tn_session_reset or tn_session_restore. Else no device is left that could go on:
-// the session answers so from then on, to all calls that use one, and can be destroyed. Since 0.1
+// the session answers so from then on, to all calls that use one, and can be destroyed; TN_E_FILE a
+// file of packs in the user's cache (packs.cache) was cut or written to: outputs may be wrong, and
+// those of every later run. Since 0.1
 TN_NODISCARD TN_API tn_status tn_session_run(tn_session *session, uint32_t graph,
                                              const tn_feed *feeds, uint32_t feed_count,
                                              tn_error *err);
@@ -248,6 +250,7 @@ typedef struct tn_memory_report {
     uint64_t weight_mapped_bytes;   // read where the application has them
     uint64_t weight_copied_bytes;   // copied or packed into device memory
     uint64_t weight_shared_bytes;   // of these, used by other sessions too, as it is now
+    uint64_t weight_cached_bytes;   // packed, and mapped from the user's cache (packs.cache)
 } tn_memory_report;
 TN_API void tn_session_memory(const tn_session *session,
                               tn_memory_report *out_report);   // Since 0.1
@@ -282,6 +285,7 @@ typedef struct tn_device_memory {
                             // divided over devices (tn_session_placement)
     uint32_t reserved;      // 0
     uint64_t weight_shared_bytes;   // of those copied, used by other sessions too, as it is now
+    uint64_t weight_cached_bytes;   // packed, and mapped from the user's cache (packs.cache)
 } tn_device_memory;
 
 // Errors: TN_E_ARG there is no device of that number. Since 0.1

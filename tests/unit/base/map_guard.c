@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -134,6 +136,54 @@ static void pages_of_a_mapping_are_given_back(void **state)
     assert_int_equal(sum(map.data, map.bytes), PAGES * page * 7);
     free(own);
     tni_file_map_close(&map);
+}
+
+// Which file bytes are of is told as long as it is as it was.
+static void the_file_of_a_mapping_is_told(void **state)
+{
+    (void)state;
+    tni_file_map first = map_pages("first"), second = map_pages("second");
+    tni_file_stamp a, b;
+    uint64_t offset;
+    assert_true(tni_map_guard_file_of(first.data, first.bytes, &a, &offset));
+    assert_int_equal(offset, 0);
+    assert_int_equal(a.bytes, PAGES * page);
+    assert_true(tni_map_guard_file_of(second.data + 17, second.bytes - 17, &b, &offset));
+    assert_int_equal(offset, 17);
+    assert_false(tni_file_stamp_is_same(&a, &b));
+    assert_true(tni_file_stamp_of(first.file, &b) && tni_file_stamp_is_same(&a, &b));
+    assert_false(tni_map_guard_file_of(first.data + 17, first.bytes, &b, &offset));
+    assert_false(tni_map_guard_file_of(&a, sizeof a, &b, &offset));
+    assert_false(tni_map_guard_file_of(first.data, SIZE_MAX, &b, &offset));
+    // Its mode alone: the system's time of the change tells.
+    struct timespec now, begun;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do {
+        assert_int_equal(chmod(test_folder_path(&folder, "first"), 0600), 0);
+        assert_true(tni_file_stamp_of(first.file, &b));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (tni_file_stamp_is_same(&a, &b) && now.tv_sec - begun.tv_sec < 30);
+    assert_false(tni_map_guard_file_of(first.data, first.bytes, &b, &offset));
+    assert_true(tni_map_guard_file_of(second.data, second.bytes, &b, &offset));
+    tni_file_map_close(&first);
+    tni_file_map_close(&second);
+}
+
+static void a_stamp_settles(void **state)
+{
+    (void)state;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    tni_file_stamp stamp = { .modified = { .tv_sec = 1 }, .changed = { .tv_sec = 1 } };
+    assert_true(tni_file_stamp_has_settled(&stamp));
+    struct timespec *const times[] = { &stamp.modified, &stamp.changed };
+    for (int i = 0; i < 2; i++) {
+        times[i]->tv_sec = now.tv_sec;
+        assert_false(tni_file_stamp_has_settled(&stamp));
+        times[i]->tv_sec = now.tv_sec + 1000;   // a clock that was set back
+        assert_false(tni_file_stamp_has_settled(&stamp));
+        times[i]->tv_sec = 1;
+    }
 }
 
 typedef struct reader {
@@ -266,6 +316,8 @@ int main(void)
         cmocka_unit_test(threads_may_run_into_it_together),
         cmocka_unit_test(a_cut_file_gives_zeros_and_is_told),
         cmocka_unit_test(pages_of_a_mapping_are_given_back),
+        cmocka_unit_test(the_file_of_a_mapping_is_told),
+        cmocka_unit_test(a_stamp_settles),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -278,11 +278,37 @@ static void no_failing_allocation_leaves_anything_behind(void **state)
     for_each_failing_allocation(read_with, c);
 }
 
+// Of several sources the first counts, of several lines of one the last.
+static void the_cache_of_packs_is_set_up(void **state)
+{
+    config_case *c = *state;
+    tn_error err;
+    assert_int_equal(c->config.pack_cache.value, 0);
+    assert_int_equal(c->config.pack_cache_mib.value, 16384);
+    assert_int_equal(tni_config_set(&c->config, "packs.cache_mib=7", &err), TN_OK);
+    assert_int_equal(read_text(c, "a.ini", "[packs]\ncache=no\ncache = on\ncache_mib=9\n", &err),
+                     TN_OK);
+    assert_int_equal(read_text(c, "b.ini", "[packs]\ncache=off\n", &err), TN_OK);
+    assert_int_equal(c->config.pack_cache.value, 1);
+    assert_int_equal(c->config.pack_cache_mib.value, 7);
+    assert_int_equal(read_text(c, "c.ini", "[packs]\nfile=x\n", &err), TN_OK);
+    assert_non_null(strstr(c->logged, "[packs] has no key 'file' (cache, cache_mib)"));
+    static const char *const wrong[] = { "packs.cache=",       "packs.cache=2",
+                                         "packs.cache_mib=0",  "packs.cache_mib=-1",
+                                         "packs.cache_mib=1x", "packs.cache_mib=1073741825",
+                                         "packs.size=1",       "packs=on" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(tni_config_set(&c->config, wrong[i], &err), TN_E_ARG);
+    assert_int_equal(c->config.pack_cache.value, 1);
+    assert_int_equal(c->config.pack_cache_mib.value, 7);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(paths_orders_and_settings_are_read),
+        TEST(the_cache_of_packs_is_set_up),
         TEST(the_application_wins_over_files_and_the_first_file_over_the_next),
         TEST(what_stands_behind_a_section_may_be_a_remark),
         TEST(too_many_entries_are_told_as_that),
