@@ -70,13 +70,15 @@ typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const vo
 
 // `blocks` blocks of 32 of 1 to 8 rows of a weight, stride bytes from row to row or CPU_PACKED, to
 // a panel (blocks.h). Rows that are not there repeat the last one. Where the weight's own blocks
-// are of 256, w is the start of one, and the last one may be used in part.
+// are of 256, w is the start of one, and the last one may be used in part. Where panels lie in
+// pairs (panels_together), the first of two takes the room of both.
 typedef void cpu_pack_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                              void *panel);
 
 // acc[t * acc_stride + r] = what is there, or 0 where `from_0`, + row r of `panels` panels of 8
-// rows, which follow one another, times activation t, for t < tokens; x is q8, x_stride bytes from
-// token to token. Blocks are added in order, whatever the number of tokens or panels.
+// rows, times activation t, for t < tokens; where they lie in pairs, `panel` is the first of one. x
+// is q8, x_stride bytes from token to token. Blocks are added in order, whatever the number of
+// tokens or panels.
 typedef void cpu_matmul_q8_kernel(int64_t panels, int64_t tokens, int64_t blocks, const void *panel,
                                   const void *x, int64_t x_stride, float *acc, int64_t acc_stride,
                                   int from_0);
@@ -96,6 +98,9 @@ typedef void cpu_row_sums_kernel(int64_t count, int64_t n, int64_t width, const 
 typedef struct cpu_kernels {
     const char *level;          // as in TENON_CPU_ISA
     int64_t panel_q8_0_bytes;   // of a panel of Q8_0, for one block (blocks.h)
+    int64_t panel_q6_k_bytes;   // of Q6_K, or Q3_K
+    int64_t panels_together;    // 1, or 2: panels lie in pairs (blocks.h)
+    int64_t panels_at_once;     // multiplied best
 #define KERNEL(name, type, ...) type *name;
 #include "kernels.def"
 } cpu_kernels;

@@ -19,7 +19,7 @@
 
 enum {
     ROWS = 8,
-    PANELS = 2,
+    PANELS = 4,
     K = 768,   // of a row, a multiple of 256
     BLOCKS = K / CPU_BLOCK,
     TOKENS = 128,

@@ -11,12 +11,30 @@
 #ifndef CPU_AFFINE_AVX2_H
 #define CPU_AFFINE_AVX2_H
 
-#include "affine_rows_avx2.h"
+#include "blocks.h"
 #include "level_avx2.h"
 #include "tiles.h"
 
 #define PANELS 2
 #define TOKENS 4
+#define GROUPS (CPU_BLOCK / 4)
+
+typedef cpu_panel_q4_1 panel_q4_1;
+typedef cpu_panel_q2_k panel_q2_k;
+
+#include "affine_rows.inc"
+
+// For one block; 6 bits = panel_q2_k.
+static inline __attribute__((always_inline)) int64_t affine_panel_bytes(int bits)
+{
+    return bits == 6 ? (int64_t)sizeof(panel_q2_k) : (int64_t)sizeof(panel_q4_1);
+}
+
+// The m of elements 16 to 31, of 6 bits alone.
+static inline const float *later_m_of(const panel_q4_1 *panel)
+{
+    return ((const panel_q2_k *)(const void *)panel)->later_m;
+}
 
 static inline __attribute__((always_inline)) int steps_of(int bits)
 {
@@ -66,7 +84,7 @@ multiply_tile(int bits, int panels, int tokens, int64_t blocks, const char *w, i
             sum[t][p] = from_0 ? _mm256_setzero_ps()
                                : _mm256_loadu_ps(acc + t * acc_stride + p * CPU_PANEL_ROWS);
     for (int64_t b = 0; b < blocks; b++, w += affine_panel_bytes(bits), x += sizeof(cpu_block_q8)) {
-        const cpu_panel_q4_1 *panel[PANELS];
+        const panel_q4_1 *panel[PANELS];
         __m256i pairs[TOKENS][PANELS], total[TOKENS][PANELS];
 
 #pragma GCC unroll 2
@@ -139,7 +157,8 @@ static inline __attribute__((always_inline)) tiles affine_tiles(int bits)
     return (tiles){ .multiply = bits == 4   ? tile_of_4_bits
                                 : bits == 5 ? tile_of_5_bits
                                             : tile_of_6_bits,
-                    .panel_bytes = affine_panel_bytes(bits),
+                    .block_bytes = affine_panel_bytes(bits),
+                    .together = 1,
                     .panels = PANELS,
                     .tokens = TOKENS };
 }

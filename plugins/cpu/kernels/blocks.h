@@ -86,7 +86,9 @@
 //
 // Panels hold 8 rows of a weight, one struct for each block of 32 along the row: what one vector
 // instruction takes stands side by side, a lane a row. [g][r][j] is element 4 g + j (2 g + j for 16
-// bits) of row r.
+// bits) of row r. Panels follow one another; or, where a level's vectors are of 64 bytes, they lie
+// in pairs, each field of 32 bytes of the one beside the same of the other: then the second begins
+// 32 bytes after the first, and what a field keeps is the level's (pairs_<level>.h).
 #ifndef CPU_BLOCKS_H
 #define CPU_BLOCKS_H
 
@@ -95,6 +97,7 @@
 
 #define CPU_BLOCK        32
 #define CPU_PANEL_ROWS   8
+#define CPU_PAIRED_BYTES 32   // from one panel of a pair to the other
 #define CPU_Q8_0_BYTES   34
 #define CPU_Q4_0_BYTES   18
 #define CPU_Q4_1_BYTES   20
@@ -162,6 +165,14 @@ typedef struct cpu_panel_q6_k {
     int16_t scale[2][CPU_PANEL_ROWS][2];
     int8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];
 } cpu_panel_q6_k;
+
+// Where panel p begins of those of `bytes` bytes each, of which `together` lie together.
+static inline char *cpu_panel_at(char *panels, int64_t together, int64_t p, int64_t bytes)
+{
+    int64_t beside = p % together;
+
+    return panels + (p - beside) * bytes + beside * CPU_PAIRED_BYTES;
+}
 
 static inline float cpu_half_to_float(uint16_t half)
 {

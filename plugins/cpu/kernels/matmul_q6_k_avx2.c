@@ -85,9 +85,30 @@ static inline __attribute__((always_inline)) tiles q6_k_tiles(ready_x ready)
     return (tiles){ .multiply = multiply_tile,
                     .prepare = raise_x,
                     .ready = ready,
-                    .panel_bytes = sizeof(cpu_panel_q6_k),
+                    .block_bytes = sizeof(cpu_panel_q6_k),
+                    .together = 1,
                     .panels = 1,
                     .tokens = TOKENS };
+}
+
+typedef cpu_panel_q6_k panel_q6_k;
+
+// Half i of a part to its panel, and what it adds to the offset.
+static inline __attribute__((always_inline)) void store_half(panel_q6_k *to, int i,
+                                                             const __m256i signed_q[4],
+                                                             __m256i scale)
+{
+    __m256i pairs = _mm256_setzero_si256(), offset;
+
+    store_vector(to->scale[i], scale);
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; g++) {
+        store_vector(to->q[4 * i + g], signed_q[g]);
+        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(_mm256_set1_epi8(1), signed_q[g]));
+    }
+    offset = _mm256_slli_epi32(_mm256_madd_epi16(pairs, scale), 7);
+    store_vector(to->offset,
+                 _mm256_sub_epi32(i ? as_vector(to->offset) : _mm256_setzero_si256(), offset));
 }
 
 #include "matmul_q6_k.inc"

@@ -115,7 +115,8 @@ static inline __attribute__((always_inline)) tiles q8_0_tiles(ready_x ready)
     return (tiles){ .multiply = multiply_tile,
                     .prepare = widen_x,
                     .ready = ready,
-                    .panel_bytes = sizeof(cpu_panel_q8_0),
+                    .block_bytes = sizeof(cpu_panel_q8_0),
+                    .together = 1,
                     .panels = 1,
                     .tokens = TOKENS };
 }

@@ -30,6 +30,9 @@ static inline const uint8_t *block_of(uint8_t *room, size_t bytes, const void *w
     return room;
 }
 
+// Panels that lie together at most.
+#define MOST_TOGETHER 2
+
 // The 8 sums of panel p with token t, cleared where they begin at 0.
 static inline float *panel_sums(float *acc, int64_t acc_stride, int64_t t, int64_t p, int from_0)
 {
@@ -48,18 +51,18 @@ static inline void matvec_by_panel(cpu_pack_kernel *pack, cpu_matmul_q8_kernel *
                                    int from_0)
 {
     union {
-        cpu_panel_q4_1 q4_1[CPU_K_PARTS];
-        cpu_panel_q2_k q2_k[CPU_K_PARTS];
-        cpu_panel_q8_0 q8_0[CPU_K_PARTS];
-        cpu_panel_q6_k q6_k[CPU_K_PARTS];
-    } panel;
+        cpu_panel_q4_1 q4_1;
+        cpu_panel_q2_k q2_k;
+        cpu_panel_q8_0 q8_0;
+        cpu_panel_q6_k q6_k;
+    } panel[CPU_K_PARTS * MOST_TOGETHER];
     int64_t b = 0;
 
     do {   // once for no blocks
         int64_t count = blocks - b < CPU_K_PARTS ? blocks - b : CPU_K_PARTS;
 
-        pack(rows, count, blocks_on(w, stride, b / w_blocks * w_bytes), stride, &panel);
-        multiply(1, 1, count, &panel, (const cpu_block_q8 *)x + b, 0, acc, CPU_PANEL_ROWS,
+        pack(rows, count, blocks_on(w, stride, b / w_blocks * w_bytes), stride, panel);
+        multiply(1, 1, count, panel, (const cpu_block_q8 *)x + b, 0, acc, CPU_PANEL_ROWS,
                  from_0 && b == 0);
         b += CPU_K_PARTS;
     } while (b < blocks);

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#define PANELS       2
-#define PANEL_BYTES  20480    // of both together
+#define PANEL_BYTES  7680     // of one
 #define X_BYTES      262144   // of activations taken together
 #define LEAST_TOKENS 32
 #define FEW_TOKENS   6   // up to here F16 is decoded in the kernel, once for 3 tokens, not before
@@ -39,7 +38,7 @@ static cpu_integer_way integer_way_of(const cpu_factors *f)
                                   sizeof(cpu_panel_q2_k) };
     case TNP_DTYPE_Q3_K:
         return (cpu_integer_way){ k->pack_q3_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8,
-                                  sizeof(cpu_panel_q6_k) };
+                                  k->panel_q6_k_bytes };
     case TNP_DTYPE_Q4_K:
         return (cpu_integer_way){ k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
                                   sizeof(cpu_panel_q4_1) };
@@ -48,7 +47,7 @@ static cpu_integer_way integer_way_of(const cpu_factors *f)
                                   sizeof(cpu_panel_q4_1) };
     case TNP_DTYPE_Q6_K:
         return (cpu_integer_way){ k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8,
-                                  sizeof(cpu_panel_q6_k) };
+                                  k->panel_q6_k_bytes };
     default:
         return (cpu_integer_way){ .pack = NULL };
     }
@@ -107,10 +106,10 @@ cpu_product cpu_product_of(const cpu_factors *f)
     if (!p.is_own_row)
         p.x_bytes = cpu_lines(p.x_row_bytes * p.m * p.batches);
     p.tokens = p.m > 1 ? tokens_together(&p) : 1;
-    p.rows = p.way.pack && p.m > 1 ? PANELS * CPU_PANEL_ROWS : CPU_PANEL_ROWS;
+    p.rows = p.way.pack && p.m > 1 ? f->kernels->panels_at_once * CPU_PANEL_ROWS : CPU_PANEL_ROWS;
     if (p.way.pack && p.m > 1) {
-        p.panel_blocks = PANEL_BYTES / PANELS / p.way.panel_bytes / CPU_K_PARTS * CPU_K_PARTS;
-        p.rows_bytes = cpu_lines(p.way.panel_bytes * p.panel_blocks * PANELS);
+        p.panel_blocks = PANEL_BYTES / p.way.panel_bytes / CPU_K_PARTS * CPU_K_PARTS;
+        p.rows_bytes = cpu_lines(p.way.panel_bytes * p.panel_blocks * f->kernels->panels_at_once);
     } else if (!p.way.pack && !stands_as_f32(w) && !takes_f16(w, p.m))
         p.rows_bytes = decoded_row_bytes(&p) * CPU_PANEL_ROWS;
     p.w_stride = w->is_packed ? CPU_PACKED : w->strides[1];
@@ -186,7 +185,7 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
     }
 }
 
-// Rows of w, at most PANELS * CPU_PANEL_ROWS, with tokens. sums {stride, tokens}, of which whole
+// Rows of w, at most p->rows, with tokens. sums {stride, tokens}, of which whole
 // panels are written.
 static void multiply_integer(const cpu_factors *f, const cpu_product *p, const char *w,
                              int64_t rows, const char *x, int64_t tokens, char *own, float *sums,
@@ -201,7 +200,8 @@ static void multiply_integer(const cpu_factors *f, const cpu_product *p, const c
         for (int64_t r = 0; r < rows; r += CPU_PANEL_ROWS)
             p->way.pack(cpu_min(rows - r, CPU_PANEL_ROWS), blocks,
                         w + r * row_bytes + b / p->w_parts * p->w_step, p->w_stride,
-                        own + r / CPU_PANEL_ROWS * blocks * p->way.panel_bytes);
+                        cpu_panel_at(own, f->kernels->panels_together, r / CPU_PANEL_ROWS,
+                                     blocks * p->way.panel_bytes));
         p->way.multiply(panels, tokens, blocks, own, x + b * (int64_t)sizeof(cpu_block_q8),
                         p->x_row_bytes, sums, stride, b == 0);
         b += p->panel_blocks;

@@ -28,7 +28,7 @@ typedef struct way {
     cpu_pack_kernel *pack;   // NULL = there are no products in integers
     cpu_matmul_q8_kernel *multiply;
     cpu_matvec_q8_kernel *multiply_one;
-    size_t panel_bytes;
+    int64_t panels_together, panel_bytes;
     int scales[2];   // bytes where F16 stand in a block; 0 = none, but for the first
     int half;        // byte of the F16 that is no part of a word, when packed; -1 = none
 } way;
@@ -40,7 +40,7 @@ typedef struct way {
 #define MULTIPLIED(lower, UPPER, shared, ...)                                                      \
     {                                                                                              \
 #UPPER, TNP_DTYPE_##UPPER, k->decode_##lower, k->pack_##lower, k->matmul_##shared##_q8,    \
-            k->matvec_##lower##_q8, __VA_ARGS__                                                    \
+            k->matvec_##lower##_q8, k->panels_together, __VA_ARGS__                                \
     }
 
 enum { DECODED_TYPES = 13, MULTIPLIED_TYPES = 11 };
@@ -52,13 +52,13 @@ static way way_of(const cpu_kernels *k, int type)   // those with products come 
         MULTIPLIED(q4_1, Q4_1, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_0, Q5_0, q5_1, sizeof(cpu_panel_q4_1), { 0, 0 }, 0),
         MULTIPLIED(q5_1, Q5_1, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
-        MULTIPLIED(q8_0, Q8_0, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
-        MULTIPLIED(iq4_nl, IQ4_NL, q8_0, (size_t)k->panel_q8_0_bytes, { 0, 0 }, 0),
+        MULTIPLIED(q8_0, Q8_0, q8_0, k->panel_q8_0_bytes, { 0, 0 }, 0),
+        MULTIPLIED(iq4_nl, IQ4_NL, q8_0, k->panel_q8_0_bytes, { 0, 0 }, 0),
         MULTIPLIED(q2_k, Q2_K, q2_k, sizeof(cpu_panel_q2_k), { 80, 82 }, -1),
-        MULTIPLIED(q3_k, Q3_K, q6_k, sizeof(cpu_panel_q6_k), { 108, 0 }, 108),
+        MULTIPLIED(q3_k, Q3_K, q6_k, k->panel_q6_k_bytes, { 108, 0 }, 108),
         MULTIPLIED(q4_k, Q4_K, q4_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
         MULTIPLIED(q5_k, Q5_K, q5_1, sizeof(cpu_panel_q4_1), { 0, 2 }, -1),
-        MULTIPLIED(q6_k, Q6_K, q6_k, sizeof(cpu_panel_q6_k), { 208, 0 }, 208),
+        MULTIPLIED(q6_k, Q6_K, q6_k, k->panel_q6_k_bytes, { 208, 0 }, 208),
         DECODED(f16, F16),
         DECODED(bf16, BF16),
     };
@@ -185,6 +185,16 @@ static void free_product(product *p)
     free(p->x);
 }
 
+// Room for panels, which may lie in pairs; all bytes 0.
+static char *room_for(const way *w, int64_t panels, int64_t blocks)
+{
+    int64_t rest = panels % w->panels_together,
+            all = panels + (rest ? w->panels_together - rest : 0);
+    size_t bytes = (size_t)(all * blocks * w->panel_bytes);
+
+    return memset(exact(bytes), 0, bytes);
+}
+
 // By way of a panel, which is made in two pieces where it is long, as the op makes it.
 static float *multiply(const way *w, const product *p, int64_t piece)
 {
@@ -195,7 +205,7 @@ static float *multiply(const way *w, const product *p, int64_t piece)
 
     do {
         int64_t count = p->blocks - b < piece ? p->blocks - b : piece;
-        void *panel = exact((size_t)count * w->panel_bytes);
+        char *panel = room_for(w, 1, count);
 
         w->pack(p->rows, count, p->w + b / parts * data_block_bytes(w->dtype), p->stride, panel);
         w->multiply(1, p->tokens, count, panel, p->x + b, p->x_stride, acc, CPU_PANEL_ROWS, b == 0);
@@ -275,17 +285,18 @@ static void *widen_panel(int64_t blocks, cpu_panel_q8_0_bytes *panel)
     return to;
 }
 
+// Where they lie in pairs, what they keep is the level's: products tell of those.
 static void panels_are_those_of_the_scalar_level(void **state)
 {
     (void)state;
-    for (uint32_t l = 1; test_level(l); l++)
+    for (uint32_t l = 1; test_level(l) && test_level(l)->panels_together == 1; l++)
         for (int type = 0; type < MULTIPLIED_TYPES; type++)
             for (int64_t rows = 1; rows <= 8; rows++)
                 for (int64_t blocks = 0; blocks < 18; blocks++) {
                     way w = way_of(test_level(l), type), plain = way_of(test_level(0), type);
                     product p = make_product(&w, rows, 1, blocks);
-                    size_t bytes = (size_t)blocks * plain.panel_bytes;
-                    void *panel[2] = { exact(bytes), exact((size_t)blocks * w.panel_bytes) };
+                    size_t bytes = (size_t)(blocks * plain.panel_bytes);
+                    void *panel[2] = { room_for(&plain, 1, blocks), room_for(&w, 1, blocks) };
 
                     plain.pack(rows, blocks, p.w, p.stride, panel[0]);
                     w.pack(rows, blocks, p.w, p.stride, panel[1]);
@@ -304,7 +315,7 @@ static void panels_are_those_of_the_scalar_level(void **state)
 // whether there is one.
 static void one_token_gives_the_bits_of_many(void **state)
 {
-    enum { MANY = 13 };   // tiles of 8, 4 and 1
+    enum { MANY = 13 };   // tiles of all sizes
 
     (void)state;
     for (uint32_t l = 0; test_level(l); l++)
@@ -365,7 +376,7 @@ static void vectors_of_any_width_give_the_same_bits(void **state)
 // what is there.
 static void several_panels_give_the_bits_of_one(void **state)
 {
-    enum { PANELS = 3, STRIDE = PANELS * CPU_PANEL_ROWS + 3, TOKENS = 13 };
+    enum { PANELS = 7, STRIDE = PANELS * CPU_PANEL_ROWS + 3, TOKENS = 13 };
 
     (void)state;
     for (uint32_t l = 0; test_level(l); l++)
@@ -373,13 +384,13 @@ static void several_panels_give_the_bits_of_one(void **state)
             for (int64_t blocks = 0; blocks < 20; blocks += 3) {
                 way w = way_of(test_level(l), type);
                 product p = make_product(&w, PANELS * CPU_PANEL_ROWS, TOKENS, blocks);
-                size_t panel_bytes = (size_t)blocks * w.panel_bytes;
-                char *panels = exact(PANELS * panel_bytes);
+                int64_t panel_bytes = blocks * w.panel_bytes;
+                char *panels = room_for(&w, PANELS, blocks);
                 float *got = exact(STRIDE * TOKENS * sizeof *got), *twice;
 
                 for (int i = 0; i < PANELS; i++)
                     w.pack(CPU_PANEL_ROWS, blocks, p.w + i * CPU_PANEL_ROWS * p.stride, p.stride,
-                           panels + (size_t)i * panel_bytes);
+                           cpu_panel_at(panels, w.panels_together, i, panel_bytes));
                 for (int i = 0; i < STRIDE * TOKENS; i++)
                     got[i] = 7;
                 w.multiply(PANELS, TOKENS, blocks, panels, p.x, p.x_stride, got, STRIDE, 1);
@@ -388,18 +399,20 @@ static void several_panels_give_the_bits_of_one(void **state)
                 w.multiply(PANELS, TOKENS, blocks, panels, p.x, p.x_stride, twice, STRIDE, 0);
                 for (int i = 0; i < PANELS; i++) {
                     float *one = exact(TOKENS * CPU_PANEL_ROWS * sizeof *one);
+                    char *panel = room_for(&w, 1, blocks);
 
-                    w.multiply(1, TOKENS, blocks, panels + (size_t)i * panel_bytes, p.x, p.x_stride,
-                               one, CPU_PANEL_ROWS, 1);
+                    w.pack(CPU_PANEL_ROWS, blocks, p.w + i * CPU_PANEL_ROWS * p.stride, p.stride,
+                           panel);
+                    w.multiply(1, TOKENS, blocks, panel, p.x, p.x_stride, one, CPU_PANEL_ROWS, 1);
                     for (int t = 0; t < TOKENS; t++)
                         assert_memory_equal(got + t * STRIDE + i * CPU_PANEL_ROWS,
                                             one + t * CPU_PANEL_ROWS, CPU_PANEL_ROWS * sizeof *one);
-                    w.multiply(1, TOKENS, blocks, panels + (size_t)i * panel_bytes, p.x, p.x_stride,
-                               one, CPU_PANEL_ROWS, 0);
+                    w.multiply(1, TOKENS, blocks, panel, p.x, p.x_stride, one, CPU_PANEL_ROWS, 0);
                     for (int t = 0; t < TOKENS; t++)
                         assert_memory_equal(twice + t * STRIDE + i * CPU_PANEL_ROWS,
                                             one + t * CPU_PANEL_ROWS, CPU_PANEL_ROWS * sizeof *one);
                     free(one);
+                    free(panel);
                 }
                 for (int t = 0; t < TOKENS; t++)
                     for (int i = PANELS * CPU_PANEL_ROWS; i < STRIDE; i++)
@@ -527,8 +540,8 @@ static void packed_rows_give_the_bits_of_rows(void **state)
                     way w = way_of(test_level(l), type);
                     product p = make_product(&w, rows, 1, blocks);
                     char *packed = p.stride ? pack_groups(&w, &p, 0, 1) : exact(0);
-                    size_t bytes = (size_t)blocks * w.panel_bytes;
-                    void *panel[2] = { exact(bytes), exact(bytes) };
+                    size_t bytes = (size_t)(w.panels_together * blocks * w.panel_bytes);
+                    void *panel[2] = { room_for(&w, 1, blocks), room_for(&w, 1, blocks) };
                     float one[2][CPU_PANEL_ROWS];
 
                     w.pack(rows, blocks, p.w, p.stride, panel[0]);

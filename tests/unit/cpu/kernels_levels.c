@@ -253,9 +253,12 @@ static void products_in_floats_agree(void **state)
             }
 }
 
-static int64_t panel_bytes(const cpu_kernels *k, int is_q4_1)
+// Of a panel that is alone.
+static size_t panel_bytes(const cpu_kernels *k, int is_q4_1, int64_t blocks)
 {
-    return is_q4_1 ? (int64_t)sizeof(cpu_panel_q4_1) : k->panel_q8_0_bytes;
+    int64_t bytes = is_q4_1 ? (int64_t)sizeof(cpu_panel_q4_1) : k->panel_q8_0_bytes;
+
+    return (size_t)(blocks * k->panels_together * bytes);
 }
 
 // Integer sums are exact, so levels differ by the roundings of two products and sums a block: 1e-6
@@ -270,8 +273,8 @@ static void products_in_integers_agree(void **state)
                     const cpu_kernels *k = test_level(l), *plain = test_level(0);
                     int64_t bytes = f ? CPU_Q4_1_BYTES : CPU_Q8_0_BYTES, tokens = rows + 1;
                     char *w = random_blocks(rows * blocks, bytes, f + 1);
-                    void *panel[2] = { exact((size_t)(blocks * panel_bytes(plain, f))),
-                                       exact((size_t)(blocks * panel_bytes(k, f))) };
+                    void *panel[2] = { exact(panel_bytes(plain, f, blocks)),
+                                       exact(panel_bytes(k, f, blocks)) };
                     float *x = random_floats(tokens * blocks * 32),
                           *acc[2] = { random_floats(tokens * 8), random_floats(tokens * 8) }, *one;
                     cpu_block_q8 *q = exact((size_t)(tokens * blocks) * sizeof *q);
@@ -313,7 +316,7 @@ static void the_largest_products_do_not_overflow(void **state)
                 char w[CPU_Q8_0_BYTES];
                 uint16_t unit = 0x3c00;   // 1
                 cpu_block_q8 x = { .d = 1, .sum = 0 };
-                cpu_panel_q8_0 panel;
+                cpu_panel_q8_0 panel[2];   // or a pair of smaller ones
                 float acc[8] = { 0 }, one[8] = { 0 };
                 int bytes = f ? CPU_Q4_1_BYTES : CPU_Q8_0_BYTES;
                 float want = (f ? 15.0f : -128.0f) * 127.0f * 32.0f * (sign ? -1.0f : 1.0f);
@@ -323,8 +326,8 @@ static void the_largest_products_do_not_overflow(void **state)
                 if (f)
                     memcpy(w + 2, &(uint16_t){ 0 }, 2);
                 memset(x.q, sign ? -127 : 127, sizeof x.q);
-                (f ? k->pack_q4_1 : k->pack_q8_0)(1, 1, w, bytes, &panel);
-                (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(1, 1, 1, &panel, &x, sizeof x, acc, 8,
+                (f ? k->pack_q4_1 : k->pack_q8_0)(1, 1, w, bytes, panel);
+                (f ? k->matmul_q4_1_q8 : k->matmul_q8_0_q8)(1, 1, 1, panel, &x, sizeof x, acc, 8,
                                                             1);
                 (f ? k->matvec_q4_1_q8 : k->matvec_q8_0_q8)(1, 1, w, bytes, &x, one);
                 assert_true(acc[0] == want && one[0] == want);

@@ -13,7 +13,7 @@
 #include "test_host.h"
 #include "test_slice.h"
 
-enum { RIG_BUFFER_BYTES = 1 << 16, RIG_PENDING = 4, RIG_POINTS = 2, RIG_COPIES = 2, RIG_UPDATES = 2,
+enum { RIG_BUFFER_BYTES = 1 << 17, RIG_PENDING = 4, RIG_POINTS = 2, RIG_COPIES = 2, RIG_UPDATES = 2,
        RIG_UPDATE_BYTES = 64 };
 
 typedef struct test_rig {

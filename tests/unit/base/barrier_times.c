@@ -1,7 +1,8 @@
-// What a barrier of the pool costs: bench_barriers [THREADS [BARRIERS [ROUNDS]]]
+// What a barrier of the pool costs: unit_base_barrier_times [THREADS [BARRIERS [ROUNDS]]]
 //
-// A body of nothing but barriers, run ROUNDS times; nanoseconds of each barrier in the best round and in the median one,
-// and of the start and end of a body. With more threads than free cores it shows what waiting for a sleeper costs.
+// A body of nothing but barriers, run ROUNDS times; nanoseconds of each barrier in the best round
+// and in the median one, and of the start and end of a body. Where there are fewer free cores than
+// threads, it is of the workers that a body then gets.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ int main(int count, char **words)
     const uint32_t threads = number(count, words, 1, 0), barriers = number(count, words, 2, 1000);
     const uint32_t rounds = number(count, words, 3, 50);
     if (barriers == 0 || rounds == 0 || rounds > MAX_ROUNDS) {
-        fprintf(stderr, "usage: bench_barriers [THREADS [BARRIERS [ROUNDS]]], at most %d rounds\n",
+        fprintf(stderr,
+                "usage: unit_base_barrier_times [THREADS [BARRIERS [ROUNDS]]], at most %d rounds\n",
                 MAX_ROUNDS);
         return 2;
     }
