@@ -74,6 +74,15 @@ static inline void store_sums_of_4(float *to, const __m256 v[4])
     _mm_storeu_ps(to, _mm_unpacklo_ps(_mm256_castps256_ps128(one), _mm256_extractf128_ps(one, 1)));
 }
 
+// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits.
+static inline __attribute__((always_inline)) void
+store_sums_of_tile(float *to, int64_t stride, int tokens, const floats (*v)[4])
+{
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++)
+        store_sums_of_4(to + t * stride, v[t]);
+}
+
 // NaN in any lane may be lost.
 static inline float max_lanes(__m256 v)
 {

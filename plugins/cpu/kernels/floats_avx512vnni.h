@@ -22,6 +22,11 @@ static inline floats v_set(float x)
     return _mm512_set1_ps(x);
 }
 
+static inline floats v_add(floats a, floats b)
+{
+    return _mm512_add_ps(a, b);
+}
+
 static inline __m256 lower_half(floats v)
 {
     return _mm512_castps512_ps256(v);
@@ -80,7 +85,6 @@ static inline float sum_lanes(floats v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-// to[r] = sum_lanes(v[r]), with the same bits.
 static inline void store_sums_of_4(float *to, const floats v[4])
 {
     __m128 a = quarters_of_sum(v[0]), b = quarters_of_sum(v[1]), c = quarters_of_sum(v[2]),
@@ -91,6 +95,57 @@ static inline void store_sums_of_4(float *to, const floats v[4])
     _mm_storeu_ps(to, _mm_hadd_ps(ab, cd));
 }
 
+// Of 4 vectors, the first step of their sums for two of them, then the second for all.
+static inline floats add_halves(floats a, floats b)   // lanes 0 to 7: a's; 8 to 15: b's
+{
+    return v_add(_mm512_mask_blend_ps(0xff00, a, b), _mm512_shuffle_f32x4(a, b, 0x4e));
+}
+
+static inline floats add_quarters(const floats v[4])   // 4 lanes each: v[0], v[1], v[2], v[3]
+{
+    floats ab = add_halves(v[0], v[1]), cd = add_halves(v[2], v[3]);
+
+    return v_add(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+
+static inline floats add_eighths(floats a, floats b)   // in each quarter 2 lanes: a's; then b's
+{
+    __m512d low = _mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b));
+    __m512d high = _mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b));
+
+    return v_add(_mm512_castpd_ps(low), _mm512_castpd_ps(high));
+}
+
+static inline floats add_pairs(floats a, floats b)   // in each quarter: a's two, b's two
+{
+    return v_add(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+}
+
+static inline void store_sums_of_16(float *to, int64_t stride, const floats v[4][4])
+{
+    const __m512i turned = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    floats all = add_pairs(add_eighths(add_quarters(v[0]), add_quarters(v[1])),
+                           add_eighths(add_quarters(v[2]), add_quarters(v[3])));
+
+    all = _mm512_permutexvar_ps(turned, all);
+    _mm_storeu_ps(to, _mm512_castps512_ps128(all));
+    _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(all, 1));
+    _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(all, 2));
+    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
+}
+
+// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits; 16 of them in the same steps.
+static inline __attribute__((always_inline)) void
+store_sums_of_tile(float *to, int64_t stride, int tokens, const floats (*v)[4])
+{
+    if (tokens == 4)
+        store_sums_of_16(to, stride, v);
+    else
+#pragma GCC unroll 8
+        for (int t = 0; t < tokens; t++)
+            store_sums_of_4(to + t * stride, v[t]);
+}
+
 // NaN in any lane may be lost.
 static inline float max_lanes(floats v)
 {
@@ -99,11 +154,6 @@ static inline float max_lanes(floats v)
     __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
 
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
-}
-
-static inline floats v_add(floats a, floats b)
-{
-    return _mm512_add_ps(a, b);
 }
 
 static inline floats v_sub(floats a, floats b)

@@ -70,6 +70,15 @@ static inline void store_sums_of_4(float *to, const floats v[4])
     vst1q_f32(to, vpaddq_f32(vpaddq_f32(v[0], v[1]), vpaddq_f32(v[2], v[3])));
 }
 
+// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits.
+static inline __attribute__((always_inline)) void
+store_sums_of_tile(float *to, int64_t stride, int tokens, const floats (*v)[4])
+{
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++)
+        store_sums_of_4(to + t * stride, v[t]);
+}
+
 // NaN in any lane may be lost.
 static inline float max_lanes(floats v)
 {

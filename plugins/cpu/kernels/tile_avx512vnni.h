@@ -107,7 +107,8 @@ multiply_tile(int kind, int panels, int tokens, int64_t blocks, const char *w, i
                     total[t][p] = is_lifted ? _mm512_set1_epi32(lift[t][i][b])
                                             : _mm512_setzero_si512();
 #pragma GCC unroll 8
-            for (int g = GROUPS / halves * i; g < GROUPS / halves * (i + 1); g++) {
+            for (int j = 0; j < GROUPS / halves; j++) {
+                const int g = GROUPS / halves * i + j;
                 __m512i q[PAIRS];
 
 #pragma GCC unroll 2

@@ -26,7 +26,7 @@
 
 #define KEYS        64
 #define QUERIES     96
-#define FEW_QUERIES 6    // up to here F16 is decoded in the kernels, once for 3 queries, not before
+#define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once for 3 queries, not before
 
 typedef struct shape {
     int64_t D, E, H, G, R, T, S;
@@ -161,10 +161,13 @@ static span cut(span keys, int64_t begin, int64_t end)
     return inside.begin < inside.end ? inside : (span){ 0, 0 };
 }
 
+// With the factor of the scores, so that products are scores, up to softcap and mask.
 static void load_queries(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t t0,
                          int64_t tokens)
 {
     const cpu_tensor *q = &job->in[0];
+    const tnp_attention_attr *attr = job->attr;
+    const float factor = attr->softcap > 0.0f ? attr->scale / attr->softcap : attr->scale;
 
     for (int64_t t = 0; t < tokens; t++)
         for (int64_t r = 0; r < s->R; r++) {
@@ -172,8 +175,7 @@ static void load_queries(const cpu_job *job, const shape *s, const work *w, int6
             float *to = w->q + (t * s->R + r) * s->D_room;
             const float *from = cpu_read(job->kernels, q, row, 0, s->D, to);
 
-            if (from != to)
-                memcpy(to, from, (size_t)s->D * sizeof *to);
+            job->kernels->scale(s->D, from, factor, 0.0f, to);
         }
 }
 
@@ -205,7 +207,7 @@ static rows load_rows(const cpu_job *job, const cpu_tensor *t, int64_t g, span k
     return decoded;
 }
 
-// Products to scores: scale, softcap, mask, for the keys that token t sees.
+// Products to scores: softcap, mask, for the keys that token t sees.
 static void finish_scores(const cpu_job *job, int64_t t, span keys, float *scores)
 {
     const tnp_attention_attr *attr = job->attr;
@@ -215,11 +217,8 @@ static void finish_scores(const cpu_job *job, int64_t t, span keys, float *score
     float buffer[KEYS];
 
     if (attr->softcap > 0.0f) {
-        kernels->scale(n, scores, attr->scale / attr->softcap, 0.0f, scores);
         kernels->tanh(n, scores, scores);
         kernels->scale(n, scores, attr->softcap, 0.0f, scores);
-    } else {
-        kernels->scale(n, scores, attr->scale, 0.0f, scores);
     }
     if (mask)
         kernels->add(

@@ -86,6 +86,8 @@ static inline __m512 simulated_scalef_ps(__m512 x, __m512 n)
 
 #undef _mm512_scalef_ps
 #define _mm512_scalef_ps(x, n) simulated_scalef_ps(x, n)
+#undef _mm512_shuffle_f32x4   // SIMDe has it, and lacks the alias
+#define _mm512_shuffle_f32x4(a, b, chosen) simde_mm512_shuffle_f32x4(a, b, chosen)
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps(v) simulated_cvtepi32_ps(v)
 #undef _mm512_cvtps_epi32
