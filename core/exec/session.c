@@ -39,9 +39,12 @@ static tn_status fail_no_device(const tn_runtime *runtime, tn_error *err)
         bool is_quarantined = info.state == TN_PLUGIN_QUARANTINED;
         if (*info.name && info.state != TN_PLUGIN_LOADED)
             return tni_fail(
-                err, TN_E_NOT_FOUND, "no device can be used: plugin '%s' is out: %s%s%s%s",
-                info.name, info.reason, is_quarantined ? " (tenon plugins retry " : "",
-                is_quarantined ? info.path : "", is_quarantined ? " tries it again)" : "");
+                err,
+                tni_runtime_plugin_status(runtime, i) == TN_E_HOST_MEMORY ? TN_E_HOST_MEMORY
+                                                                          : TN_E_NOT_FOUND,
+                "no device can be used: plugin '%s' is out: %s%s%s%s", info.name, info.reason,
+                is_quarantined ? " (tenon plugins retry " : "", is_quarantined ? info.path : "",
+                is_quarantined ? " tries it again)" : "");
     }
     return tni_fail(err, TN_E_NOT_FOUND,
                     "no device can be used: no plugin offers one, see tenon plugins --why");

@@ -81,6 +81,9 @@ const tn_allocator *tni_runtime_allocator(const tn_runtime *runtime);
 const tni_log *tni_runtime_log(const tn_runtime *runtime);
 tni_pool *tni_runtime_pool(const tn_runtime *runtime);
 
+// Why plugin `index` of the runtime's list is out, as the status of its reason. [any]
+tn_status tni_runtime_plugin_status(const tn_runtime *runtime, uint32_t index);
+
 // The value of `key` in [plugin.NAME]; NULL = not set. [any]
 const char *tni_runtime_setting(const tn_runtime *runtime, const char *plugin, const char *key);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sha2.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,13 +104,26 @@ tn_status tni_plugin_check_pin(tni_plugin *plugin, tn_error *why)
 
 // -------------------------------------------------------------------------------------------- load
 
-static tn_status refuse_by_loader(tn_error *why)
+// The loader tells by words alone, which are not said to stay: whether memory is short, the system
+// knows.
+static bool is_memory_short(const tni_plugin *plugin)
+{
+    size_t bytes = (size_t)plugin->identity.bytes;
+    void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return errno == ENOMEM;
+    munmap(room, bytes);
+    return false;
+}
+
+static tn_status refuse_by_loader(const tni_plugin *plugin, tn_error *why)
 {
     char words[sizeof why->text];
     const char *said = dlerror();
     tni_text_make_safe(words, sizeof words, said ? said : "the loader gives no reason",
                        sizeof words - 1);
-    return tni_fail(why, TN_E_PLUGIN, "%s", words);
+    return is_memory_short(plugin) ? tni_fail(why, TN_E_HOST_MEMORY, "not enough memory: %s", words)
+                                   : tni_fail(why, TN_E_PLUGIN, "%s", words);
 }
 
 static tn_status refuse_by_plugin(tnp_status status, const char *call, const tnp_error *said,
@@ -131,7 +145,7 @@ static tn_status query_table(tni_plugin *plugin, void *library, tn_error *why)
     tnp_query query;
     void *symbol = dlsym(library, "tenon_plugin_query");
     if (!symbol)
-        return refuse_by_loader(why);
+        return refuse_by_loader(plugin, why);
     memcpy(&query, &symbol, sizeof query);   // a data pointer may not be cast to a function pointer
     tnp_error said = tni_plugin_error();
     tell_at(plugin, "query");
@@ -167,7 +181,7 @@ tn_status tni_plugin_load(tni_plugin *plugin, tn_error *why)
     tell_at(plugin, "load");
     void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return refuse_by_loader(why);
+        return refuse_by_loader(plugin, why);
     tni_crash_watch(plugin, library);
     tn_status status = query_table(plugin, library, why);
     return status == TN_OK ? start_instance(plugin, why) : status;

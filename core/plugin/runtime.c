@@ -194,6 +194,11 @@ uint32_t tn_runtime_plugin_count(const tn_runtime *runtime)
     return runtime ? runtime->plugin_count : 0;
 }
 
+tn_status tni_runtime_plugin_status(const tn_runtime *runtime, uint32_t index)
+{
+    return runtime->plugins[index]->why.status;
+}
+
 void tn_runtime_plugin(const tn_runtime *runtime, uint32_t index, tn_plugin_info *out_info)
 {
     tn_plugin_info info = { .size = sizeof info };

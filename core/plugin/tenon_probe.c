@@ -122,11 +122,14 @@ static tn_status begin(tn_runtime *runtime, tni_plugin *plugin, uint32_t threads
     return status;
 }
 
-static void ask(tni_plugin *plugin)
+// The exit code.
+static int ask(tni_plugin *plugin)
 {
     tni_answer answer = { 0 };
     tn_error why;
     tn_status status = tni_plugin_load(plugin, &why);
+    if (status == TN_E_HOST_MEMORY)   // no word against the plugin
+        return fail(why.text);
     if (status == TN_OK)
         status = tni_plugin_ask_devices(plugin, &answer, &why);
     if (status != TN_OK) {
@@ -143,6 +146,7 @@ static void ask(tni_plugin *plugin)
     SHA256Data((const uint8_t *)told, told_bytes + bytes, hash);
     bytes += (size_t)snprintf(text + bytes, MOST_HEAD_BYTES, "sha256 %s\n", hash);
     tell(text, bytes);
+    return TNI_PROBE_ENDED;
 }
 
 int main(int argc, char **argv)
@@ -163,6 +167,5 @@ int main(int argc, char **argv)
     if (begin(&runtime, &plugin, (uint32_t)atol(argv[2]), &err) != TN_OK)
         return fail(err.text);
     tell(line, (size_t)snprintf(line, sizeof line, "hash %s\n", hash));
-    ask(&plugin);
-    return TNI_PROBE_ENDED;
+    return ask(&plugin);
 }

@@ -186,10 +186,10 @@ stops() {
     fails_with 5 "1500000 are free; nor does it fit when others take a share: b has 1000000 bytes free; a and b are the only devices that may be used" \
         write '[{"name":"a","memory_bytes":1500000},{"name":"b","memory_bytes":1000000}]' --device a,b
     [[ $stderr == *"; no context would fit, not even of one token: smaller types need less" ]]
-    fails_with 5 "; a context of 128 tokens would fit" on '[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]' \
+    fails_with 5 "; a context of 128 tokens would fit" on '[{"name":"a","memory_bytes":3100000},{"name":"b","memory_bytes":3700000}]' \
         run austen It -n 3 --device a,b
     tenon run austen It -n 3 --ctx 128 --greedy --plugin "$TENON_TEST_PLUGINS/sim.so" --device a,b \
-        --set 'plugin.sim.devices=[{"name":"a","memory_bytes":3000000},{"name":"b","memory_bytes":3500000}]'
+        --set 'plugin.sim.devices=[{"name":"a","memory_bytes":3100000},{"name":"b","memory_bytes":3700000}]'
     # Without the one that is short it fits: that is told once.
     run --separate-stderr write '[{"name":"a","memory_bytes":1000000},{"name":"b"}]' --device a,b --split-mode none --main-device a
     [ "$status" -eq 0 ]
