@@ -26,7 +26,7 @@ typedef void cpu_scale_kernel(int64_t n, const float *x, float scale, float bias
 typedef void cpu_rms_norm_kernel(int64_t n, const float *x, const float *weight, float eps,
                                  float *out);
 
-// x[i] = exp(x[i] - max) / sum; zeros when x is -inf throughout
+// x[i] = exp(x[i] - max) / sum, where an exp below 2^-125 may be 0; zeros when x is -inf throughout
 typedef void cpu_softmax_kernel(int64_t n, float *x);
 
 // x[i] = exp(x[i] - max); returns max and puts the sum of the results into *sum. -INFINITY, zeros

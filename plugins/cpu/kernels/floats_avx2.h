@@ -183,6 +183,12 @@ static inline floats v_power_of_two(floats n)
     return power_of_words(_mm256_cvtps_epi32(n));
 }
 
+// value, but 0 where x < least
+static inline floats v_or_0_below(floats x, floats least, floats value)
+{
+    return _mm256_andnot_ps(_mm256_cmp_ps(x, least, _CMP_LT_OQ), value);
+}
+
 // x 2^n for whole n; in two factors: subnormal results and infinity come out right
 static inline floats v_scale(floats x, floats n)
 {

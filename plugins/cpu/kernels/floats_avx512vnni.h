@@ -226,6 +226,12 @@ static inline floats v_scale(floats x, floats n)
     return _mm512_scalef_ps(x, n);
 }
 
+// value, but 0 where x < least
+static inline floats v_or_0_below(floats x, floats least, floats value)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), value);
+}
+
 static inline floats v_power_of_two(floats n)
 {
     return v_scale(v_set(1.0f), n);

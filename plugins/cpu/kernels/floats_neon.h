@@ -168,6 +168,14 @@ static inline floats v_power_of_two(floats n)
     return power_of_words(vcvtq_s32_f32(n));
 }
 
+// value, but 0 where x < least
+static inline floats v_or_0_below(floats x, floats least, floats value)
+{
+    uint32x4_t is_below = vcltq_f32(x, least);
+
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(value), is_below));
+}
+
 static inline floats v_scale(floats x, floats n)
 {
     int32x4_t whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1);
