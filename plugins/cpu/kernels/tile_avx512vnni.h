@@ -83,7 +83,7 @@ multiply_tile(int kind, int panels, int tokens, int64_t blocks, const char *w, i
               int from_0)
 {
     const int pairs = (panels + 1) / 2, is_pair = panels > 1, is_lifted = kind >= OF_Q8_0;
-    const int halves = kind == OF_Q6_K ? 2 : 1;
+    const int halves = kind == OF_Q6_K ? 2 : 1, groups = kind == OF_Q6_K ? GROUPS / 2 : GROUPS;
     const int32_t(*lift)[2][PIECE] = ready;
     const float(*x_sum)[2][PIECE] = ready;
     __m512 sum[TOKENS][PAIRS];
@@ -107,8 +107,8 @@ multiply_tile(int kind, int panels, int tokens, int64_t blocks, const char *w, i
                     total[t][p] = is_lifted ? _mm512_set1_epi32(lift[t][i][b])
                                             : _mm512_setzero_si512();
 #pragma GCC unroll 8
-            for (int j = 0; j < GROUPS / halves; j++) {
-                const int g = GROUPS / halves * i + j;
+            for (int j = 0; j < groups; j++) {
+                const int g = groups * i + j;
                 __m512i q[PAIRS];
 
 #pragma GCC unroll 2
