@@ -66,6 +66,15 @@ ssize_t write(int file, const void *from, size_t bytes)
     return syscall(SYS_write, file, from, bytes);
 }
 
+static bool others_remove_too;   // and are a moment earlier
+
+int unlinkat(int folder_file, const char *name, int flags)
+{
+    if (others_remove_too)
+        (void)syscall(SYS_unlinkat, folder_file, name, flags);
+    return (int)syscall(SYS_unlinkat, folder_file, name, flags);
+}
+
 // ------------------------------------------------------------------------------------- the model
 
 static void open_model(void)
@@ -251,6 +260,7 @@ static int begin_empty(void **state)
     clear_cache();
     seconds_later = 60;
     writes_left = -1;
+    others_remove_too = false;
     return 0;
 }
 
@@ -636,6 +646,24 @@ static void the_oldest_go_when_there_are_too_many(void **state)
     need_no_warning();
 }
 
+// Two that make room at once remove the same files.
+static void what_another_process_removes_makes_room_as_well(void **state)
+{
+    (void)state;
+    static unsigned char filler[1 << 20];
+    start_once(0, PACKED_BYTES);
+    test_folder_write(&folder, "cache/tenon/packs/old", filler, sizeof filler);
+    others_remove_too = true;
+    tn_graph *graph = graph_of(0, 2);
+    tn_runtime *runtime = runtime_of((const char *[]){ Q8, ON, "packs.cache_mib=1", NULL });
+    tn_session *session = session_of(runtime, graph);
+    need_no_warning();
+    assert_int_equal(rig_memory(session).weight_cached_bytes, 2 * WEIGHT_BYTES);
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
 static tn_graph *large_graph(const unsigned char *weight)
 {
     tn_graph *graph = rig_graph();
@@ -859,6 +887,7 @@ int main(void)
         cmocka_unit_test_setup(a_full_disk_is_told_once, begin_empty),
         cmocka_unit_test_setup(a_cache_that_cannot_be_written_is_told_once, begin_empty),
         cmocka_unit_test_setup(the_oldest_go_when_there_are_too_many, begin_empty),
+        cmocka_unit_test_setup(what_another_process_removes_makes_room_as_well, begin_empty),
         cmocka_unit_test_setup(what_is_larger_than_the_limit_is_not_kept, begin_empty),
         cmocka_unit_test_setup(processes_at_once_agree, begin_empty),
         cmocka_unit_test_setup(a_device_without_imports_gets_copies, begin_empty),
