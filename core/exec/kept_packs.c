@@ -200,6 +200,7 @@ static tn_status open_file(keeping *k, bool is_made, tn_error *err)
         return status;
     }
     tni_cache_note_use(file->map.file);
+    tni_file_map_let_go(&file->map);   // a graph of many programs has many
     k->kept->file = file;
     return TN_OK;
 }

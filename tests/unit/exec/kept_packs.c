@@ -697,6 +697,26 @@ static void a_file_that_is_removed_as_it_is_made_is_no_fault(void **state)
     tn_graph_destroy(graph);
 }
 
+// Divided rows are hundreds of programs, and a process mostly has 1,024 descriptors.
+static void a_file_in_use_takes_no_descriptor(void **state)
+{
+    (void)state;
+    tn_graph *graph = graph_of(0, WEIGHTS);
+    tn_runtime *runtime = keeping_runtime();
+    tn_device *device = rig_device(runtime, "cpu0");
+    assert_int_equal(tni_device_open(device, NULL), TN_OK);
+    int before = dup(0), after;
+    close(before);
+    tn_session *session = session_of(runtime, graph);
+    assert_int_equal(rig_memory(session).weight_cached_bytes, PACKED_BYTES);
+    after = dup(0);
+    close(after);
+    assert_int_equal(after, before);
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
 static void a_link_to_nothing_is_replaced(void **state)
 {
     (void)state;
@@ -939,6 +959,7 @@ int main(void)
         cmocka_unit_test_setup(the_oldest_go_when_there_are_too_many, begin_empty),
         cmocka_unit_test_setup(what_another_process_removes_makes_room_as_well, begin_empty),
         cmocka_unit_test_setup(a_file_that_is_removed_as_it_is_made_is_no_fault, begin_empty),
+        cmocka_unit_test_setup(a_file_in_use_takes_no_descriptor, begin_empty),
         cmocka_unit_test_setup(a_link_to_nothing_is_replaced, begin_empty),
         cmocka_unit_test_setup(what_is_larger_than_the_limit_is_not_kept, begin_empty),
         cmocka_unit_test_setup(processes_at_once_agree, begin_empty),
