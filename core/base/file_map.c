@@ -119,6 +119,8 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied,
     else if ((map->bytes = (size_t)found.st_size) > 0)
         status = is_copied ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
     map->modified = found.st_mtim;
+    map->device = found.st_dev;
+    map->inode = found.st_ino;
     if (!map->is_mapped)
         close(file);
     return status;
@@ -162,7 +164,10 @@ tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error
                         "%s: could not be read at byte %zu of %zu: the file was cut or its disk "
                         "failed while it was in use",
                         path, tni_map_guard_failed_at(map->guarded), map->bytes);
-    if (fstat(map->file, &now) != 0)
+    if (map->file == -1) {
+        if (stat(path, &now) != 0 || now.st_dev != map->device || now.st_ino != map->inode)
+            return TN_OK;
+    } else if (fstat(map->file, &now) != 0)
         return tni_fail(err, TN_E_FILE, "%s: cannot be looked at any more: %s", path,
                         strerror(errno));
     if ((uint64_t)now.st_size != map->bytes)
@@ -174,12 +179,22 @@ tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error
     return TN_OK;
 }
 
+void tni_file_map_let_go(tni_file_map *map)
+{
+    if (!map->is_mapped || map->file == -1)
+        return;
+    tni_map_guard_forget_file(map->guarded);
+    close(map->file);
+    map->file = -1;
+}
+
 void tni_file_map_close(tni_file_map *map)
 {
     if (map->data && map->is_mapped) {
         tni_map_guard_remove(map->guarded, &map->allocator);
         munmap((void *)map->data, map->bytes);
-        close(map->file);
+        if (map->file != -1)
+            close(map->file);
     } else if (map->data) {
         tni_free(&map->allocator, (void *)map->data);
     }

@@ -6,6 +6,7 @@
 #define TNI_FILE_MAP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <tenon/status.h>
 #include <time.h>
 
@@ -15,7 +16,8 @@ typedef struct tni_file_map {
     const unsigned char *data;   // NULL for an empty file
     size_t bytes;
     bool is_mapped;
-    int file;                   // open while it is mapped
+    int file;   // open while it is mapped; -1: let go
+    uint64_t device, inode;
     struct timespec modified;   // when it was opened
     tni_guarded *guarded;       // NULL unless it is mapped
     tn_allocator allocator;
@@ -39,6 +41,10 @@ bool tni_file_map_failed(const tni_file_map *map);
 // Whether a mapped file still is as it was: of the same size and time, and read without a failure.
 // TN_E_FILE, with path. [any]
 tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error *err);
+
+// Closes the file and leaves it mapped: there may be more of such than descriptors. From then on it
+// is looked at where its path leads; one that is removed or replaced counts as it was.
+void tni_file_map_let_go(tni_file_map *map);
 
 void tni_file_map_close(tni_file_map *map);   // also of a zeroed struct; twice is fine
 

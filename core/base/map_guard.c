@@ -21,7 +21,7 @@ struct tni_guarded {
     _Atomic(tni_guarded *) next;
     uintptr_t begin, end;
     atomic_size_t failed_at;
-    int file;
+    int file;   // of the lock; -1: forgotten
     tni_file_stamp stamp;
 };
 
@@ -60,6 +60,13 @@ void tni_map_guard_remove(tni_guarded *guarded, const tn_allocator *allocator)
     while (atomic_load(&looking))
         sched_yield();
     tni_free(allocator, guarded);
+}
+
+void tni_map_guard_forget_file(tni_guarded *guarded)
+{
+    pthread_mutex_lock(&lock);
+    guarded->file = -1;
+    pthread_mutex_unlock(&lock);
 }
 
 size_t tni_map_guard_failed_at(const tni_guarded *guarded)

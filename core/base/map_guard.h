@@ -12,10 +12,12 @@
 // A mapping that the handler knows of.
 typedef struct tni_guarded tni_guarded;
 
-// file: stays open until it is removed. Errors: TN_E_HOST_MEMORY. [any]
+// file: stays open until it is removed, or forgotten. Errors: TN_E_HOST_MEMORY. [any]
 tn_status tni_map_guard_add(const void *data, size_t bytes, int file, const tni_file_stamp *stamp,
                             const tn_allocator *allocator, tni_guarded **out_guarded,
                             tn_error *err);
+// The file is about to be closed: tni_map_guard_file_of knows it no more. [any]
+void tni_map_guard_forget_file(tni_guarded *guarded);
 // Before it is unmapped; after no thread reads it any more. [any]
 void tni_map_guard_remove(tni_guarded *guarded, const tn_allocator *allocator);
 

@@ -200,6 +200,7 @@ static tn_status open_file(keeping *k, bool is_made, tn_error *err)
         return status;
     }
     tni_cache_note_use(file->map.file);
+    tni_file_map_let_go(&file->map);   // a graph of many programs has many
     k->kept->file = file;
     return TN_OK;
 }
@@ -281,6 +282,13 @@ static tn_status make_file(const keeping *k, tn_error *err)
     return status;
 }
 
+// Also as another process made room for its own.
+static bool is_gone(const char *path)
+{
+    struct stat there;
+    return lstat(path, &there) != 0 && errno == ENOENT;
+}
+
 static void tell_bad(tn_runtime *runtime, const tn_error *bad, const tn_error *err)
 {
     char why[2 * sizeof bad->text];
@@ -294,19 +302,20 @@ static void find_file(keeping *k)
 {
     tn_runtime *runtime = k->session->runtime;
     tn_error bad = { 0 }, err;
-    struct stat there;
     tn_status status = TN_E_NOT_FOUND;
-    if (stat(k->path, &there) == 0 || errno != ENOENT)
+    if (!is_gone(k->path))
         status = open_file(k, false, &bad);
     if (status == TN_OK || status == TN_E_HOST_MEMORY)
         return;
-    if (*bad.text)
+    if (is_gone(k->path))
+        *bad.text = '\0';
+    else if (*bad.text)
         (void)unlink(k->path);   // one that is replaced would keep its mode
     if (!are_settled(k))         // the model could be changed once more and look the same
         return;
     status = make_file(k, &err);
-    if (status == TN_OK)
-        status = open_file(k, true, &err);
+    if (status == TN_OK && (status = open_file(k, true, &err)) != TN_OK && is_gone(k->path))
+        return;
     if (status == TN_OK && *bad.text)
         tni_log_line(tni_runtime_log(runtime), TN_LOG_WARNING, "packs are made anew: %s", bad.text);
     else if (status != TN_OK && status != TN_E_HOST_MEMORY)

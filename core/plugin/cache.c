@@ -130,7 +130,7 @@ tn_status tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
     if (files.count)
         qsort(files.items, files.count, sizeof *files.items, compare_use);
     for (uint32_t i = 0; i < files.count && is_listed && files.bytes > most - bytes; i++)
-        if (unlinkat(dirfd(there), files.items[i].name, 0) == 0)
+        if (unlinkat(dirfd(there), files.items[i].name, 0) == 0 || errno == ENOENT)
             files.bytes -= files.items[i].bytes;
     closedir(there);
     tni_free(allocator, files.items);

@@ -52,6 +52,14 @@ static void pack_group(int64_t rows, const char *from, int64_t stride, int64_t b
     }
 }
 
+static bool is_one_matrix(const tnp_value *value)
+{
+    bool is_one = true;
+    for (uint32_t d = 2; d < value->rank && d < TNP_MAX_DIMS; d++)
+        is_one = is_one && value->dims[d] == 1;
+    return is_one;
+}
+
 tnp_status cpu_pack(tnp_device *handle, const tnp_value *what, uint32_t layout, const void *source,
                     uint64_t begin, uint64_t end, void *to, tnp_error *err)
 {
@@ -64,8 +72,8 @@ tnp_status cpu_pack(tnp_device *handle, const tnp_value *what, uint32_t layout, 
         return cpu_error(err, TNP_E_UNSUPPORTED,
                          "pack: the value has a property that this plugin does not know");
     if (layout != CPU_PACK_LAYOUT || !cpu_dtype_block(value.dtype, &elements, &bytes) ||
-        elements == 1 || value.rank > 2 || value.dims[0] < 1 || value.dims[0] % elements != 0 ||
-        value.dims[1] < 1)
+        elements == 1 || !is_one_matrix(&value) || value.dims[0] < 1 ||
+        value.dims[0] % elements != 0 || value.dims[1] < 1)
         return cpu_error(err, TNP_E_ARG, "pack: layout %u of '%s' is none that was asked for",
                          layout, value.name ? value.name : "a constant");
     const uint64_t rows = (uint64_t)value.dims[1], groups = (rows - 1) / CPU_PACK_ROWS + 1;

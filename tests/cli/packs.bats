@@ -86,3 +86,9 @@ packs=.cache/tenon/packs
     tenon run austen "It is" -n 2 --set packs.cache=on --no-repack
     [ ! -e "$packs" ]
 }
+
+@test "the help tells where packs are" {
+    run tenon --help
+    [ "$status" -eq 0 ]
+    [[ "$(tr '\n' ' ' <<<"$output")" == *"XDG_CACHE_HOME (where tenon/tune, tenon/plugins and tenon/packs are)"* ]]
+}

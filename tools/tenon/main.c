@@ -29,7 +29,8 @@ static int show_help(void)
            "plugins), TENON_CPU_ISA\n"
            "(scalar, avx2, avx512vnni or neon: lowers the instruction set of the CPU plugin), "
            "XDG_CONFIG_HOME (where\n"
-           "tenon/tenon.ini is), XDG_CACHE_HOME (where tenon/tune and tenon/plugins are).\n");
+           "tenon/tenon.ini is), XDG_CACHE_HOME (where tenon/tune, tenon/plugins and\n"
+           "tenon/packs are).\n");
     return cli_end_output();
 }
 

@@ -283,6 +283,42 @@ static void a_mapped_file_that_changes_is_told(void **state)
     tni_file_map_close(&mapped);
 }
 
+static void a_file_that_was_let_go_is_looked_at_by_its_path(void **state)
+{
+    (void)state;
+    tni_file_map map;
+    char path[TEST_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", test_folder_path(&folder, "let_go"));
+    int before = dup(0);
+    close(before);
+    for (int how = 0; how < 4; how++) {
+        test_folder_text(&folder, "let_go", "0123456789");
+        assert_int_equal(tni_file_map_open(&map, path, false, 0, NULL, NULL), TN_OK);
+        for (int i = 0; i < 2; i++)
+            tni_file_map_let_go(&map);
+        int after = dup(0);
+        close(after);
+        assert_int_equal(after, before);
+        assert_int_equal(tni_file_map_check(&map, path, NULL), TN_OK);
+        if (how == 0) {
+            assert_int_equal(truncate(path, 3), 0);
+            expect_change(&map, path, "it had 10 bytes and has 3");
+        } else if (how == 1) {
+            const struct timespec times[2] = { { .tv_sec = 5 }, { .tv_sec = 5 } };
+            assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+            expect_change(&map, path, "was written to while it was in use");
+        } else {
+            test_folder_text(&folder, "other", "abc");
+            assert_int_equal(
+                how == 2 ? remove(path) : rename(test_folder_path(&folder, "other"), path), 0);
+            assert_int_equal(tni_file_map_check(&map, path, NULL), TN_OK);
+        }
+        if (how)
+            assert_memory_equal(map.data, "0123456789", 10);
+        tni_file_map_close(&map);
+    }
+}
+
 // No descriptor stays open, whatever came of it.
 static void no_descriptor_is_left(void **state)
 {
@@ -350,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_file_that_does_not_fit_into_memory_is_a_status),
         cmocka_unit_test(a_disk_that_fails_is_a_status_and_short_reads_go_on),
         cmocka_unit_test(a_mapped_file_that_changes_is_told),
+        cmocka_unit_test(a_file_that_was_let_go_is_looked_at_by_its_path),
         cmocka_unit_test(no_descriptor_is_left),
         cmocka_unit_test(a_head_is_as_much_as_there_is),
     };

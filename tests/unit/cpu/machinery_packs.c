@@ -2,6 +2,9 @@
 // How the bytes of a pack lie is tested in kernels_blocks.c.
 #include "machinery_rig.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum {
     K = 64,
     ROWS = 19,
@@ -124,6 +127,13 @@ static void constants_of_products_are_claimed_as_packs(void **state)
         if (!is_right)
             fail_msg("%s: %u packs, of %llu bytes a group", cases[i].says, claim->pack_count,
                      (unsigned long long)pack->group_bytes);
+        if (claim->pack_count) {   // also of a matrix with more dims than two
+            unsigned char *group = malloc(pack->group_bytes);
+            memset(rig.bytes, 0, 8 * (size_t)slice.values[w].strides[1]);
+            assert_ok(rig.plugin->pack(rig.device, &slice.values[w], pack->layout, rig.bytes, 0, 1,
+                                       group, &rig.err));
+            free(group);
+        }
     }
     rig_stop(&rig);
 }

@@ -66,6 +66,25 @@ ssize_t write(int file, const void *from, size_t bytes)
     return syscall(SYS_write, file, from, bytes);
 }
 
+static bool is_removed_at_once;   // whatever gets its name
+
+int rename(const char *from, const char *to)
+{
+    int result = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    if (is_removed_at_once)
+        unlink(to);
+    return result;
+}
+
+static bool others_remove_too;   // and are a moment earlier
+
+int unlinkat(int folder_file, const char *name, int flags)
+{
+    if (others_remove_too)
+        (void)syscall(SYS_unlinkat, folder_file, name, flags);
+    return (int)syscall(SYS_unlinkat, folder_file, name, flags);
+}
+
 // ------------------------------------------------------------------------------------- the model
 
 static void open_model(void)
@@ -251,6 +270,8 @@ static int begin_empty(void **state)
     clear_cache();
     seconds_later = 60;
     writes_left = -1;
+    others_remove_too = false;
+    is_removed_at_once = false;
     return 0;
 }
 
@@ -636,6 +657,83 @@ static void the_oldest_go_when_there_are_too_many(void **state)
     need_no_warning();
 }
 
+// Two that make room at once remove the same files.
+static void what_another_process_removes_makes_room_as_well(void **state)
+{
+    (void)state;
+    static unsigned char filler[1 << 20];
+    start_once(0, PACKED_BYTES);
+    test_folder_write(&folder, "cache/tenon/packs/old", filler, sizeof filler);
+    others_remove_too = true;
+    tn_graph *graph = graph_of(0, 2);
+    tn_runtime *runtime = runtime_of((const char *[]){ Q8, ON, "packs.cache_mib=1", NULL });
+    tn_session *session = session_of(runtime, graph);
+    need_no_warning();
+    assert_int_equal(rig_memory(session).weight_cached_bytes, 2 * WEIGHT_BYTES);
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
+// The packs are in memory then, and nothing is wrong with the cache.
+static void a_file_that_is_removed_as_it_is_made_is_no_fault(void **state)
+{
+    (void)state;
+    tn_graph *graph = graph_of(0, WEIGHTS);
+    is_removed_at_once = true;
+    tn_runtime *runtime = keeping_runtime();
+    tn_session *session = session_of(runtime, graph);
+    outputs got = run(session, graph);
+    need_outputs(&got, &want_all);
+    assert_int_equal(rig_memory(session).weight_cached_bytes, 0);
+    need_no_warning();
+    tn_session_destroy(session);
+    is_removed_at_once = false;
+    session = session_of(runtime, graph);
+    assert_int_equal(rig_memory(session).weight_cached_bytes, PACKED_BYTES);
+    need_no_warning();
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
+// Divided rows are hundreds of programs, and a process mostly has 1,024 descriptors.
+static void a_file_in_use_takes_no_descriptor(void **state)
+{
+    (void)state;
+    tn_graph *graph = graph_of(0, WEIGHTS);
+    tn_runtime *runtime = keeping_runtime();
+    tn_device *device = rig_device(runtime, "cpu0");
+    assert_int_equal(tni_device_open(device, NULL), TN_OK);
+    int before = dup(0), after;
+    close(before);
+    tn_session *session = session_of(runtime, graph);
+    assert_int_equal(rig_memory(session).weight_cached_bytes, PACKED_BYTES);
+    after = dup(0);
+    close(after);
+    assert_int_equal(after, before);
+    tn_session_destroy(session);
+    tn_runtime_destroy(runtime);
+    tn_graph_destroy(graph);
+}
+
+static void a_link_to_nothing_is_replaced(void **state)
+{
+    (void)state;
+    char name[TEST_PATH_BYTES];
+    start_once(0, PACKED_BYTES);
+    assert_int_equal(count_files(name), 1);
+    for (int i = 0; i < 2; i++) {
+        static const char *const target[] = { "/nowhere/at/all", "victim" };
+        assert_int_equal(remove(name), 0);
+        assert_int_equal(symlink(target[i], name), 0);
+        start_once(0, PACKED_BYTES);
+        need_one_warning("made anew", name);
+        assert_int_equal(count_files(NULL), 1);
+        start_once(PACKED_BYTES, 0);
+    }
+}
+
 static tn_graph *large_graph(const unsigned char *weight)
 {
     tn_graph *graph = rig_graph();
@@ -859,6 +957,10 @@ int main(void)
         cmocka_unit_test_setup(a_full_disk_is_told_once, begin_empty),
         cmocka_unit_test_setup(a_cache_that_cannot_be_written_is_told_once, begin_empty),
         cmocka_unit_test_setup(the_oldest_go_when_there_are_too_many, begin_empty),
+        cmocka_unit_test_setup(what_another_process_removes_makes_room_as_well, begin_empty),
+        cmocka_unit_test_setup(a_file_that_is_removed_as_it_is_made_is_no_fault, begin_empty),
+        cmocka_unit_test_setup(a_file_in_use_takes_no_descriptor, begin_empty),
+        cmocka_unit_test_setup(a_link_to_nothing_is_replaced, begin_empty),
         cmocka_unit_test_setup(what_is_larger_than_the_limit_is_not_kept, begin_empty),
         cmocka_unit_test_setup(processes_at_once_agree, begin_empty),
         cmocka_unit_test_setup(a_device_without_imports_gets_copies, begin_empty),
