@@ -9,7 +9,7 @@
 //
 //   [packs]                    weights in a plugin's layout
 //   cache = on                 kept on disk for the next process
-//   cache_mib = 16384          as many of them
+//   cache_mib = 16384          at most so many MiB of them
 //
 //   [plugin.cuda]              settings of one plugin, seen by it
 //   graphs = off
