@@ -51,14 +51,11 @@ static tn_status read_whole(tni_file_map *map, int file, const char *path, tn_er
 
 static tn_status map_whole(tni_file_map *map, int file, const char *path, tn_error *err)
 {
-    tni_file_stamp stamp;
-    if (!tni_file_stamp_of(file, &stamp))
-        return tni_fail(err, TN_E_FILE, "%s: %s", path, strerror(errno));
     void *data = mmap(NULL, map->bytes, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
         return tni_fail(err, errno == ENOMEM ? TN_E_HOST_MEMORY : TN_E_FILE,
                         "%s: cannot be mapped (%zu bytes): %s", path, map->bytes, strerror(errno));
-    tn_status status = tni_map_guard_add(data, map->bytes, file, &stamp, &map->allocator,
+    tn_status status = tni_map_guard_add(data, map->bytes, file, &map->stamp, &map->allocator,
                                          &map->guarded, err);
     if (status != TN_OK) {
         munmap(data, map->bytes);
@@ -112,15 +109,13 @@ tn_status tni_file_map_open(tni_file_map *map, const char *path, bool is_copied,
     tn_status status = open_regular(path, &file, &found, err);
     if (status != TN_OK)
         return status;
+    map->stamp = tni_file_stamp_from(&found);
     if (max_bytes && (uint64_t)found.st_size > max_bytes)
         status = tni_fail(err, TN_E_FILE,
                           "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are expected", path,
                           (uint64_t)found.st_size, max_bytes);
     else if ((map->bytes = (size_t)found.st_size) > 0)
         status = is_copied ? read_whole(map, file, path, err) : map_whole(map, file, path, err);
-    map->modified = found.st_mtim;
-    map->device = found.st_dev;
-    map->inode = found.st_ino;
     if (!map->is_mapped)
         close(file);
     return status;
@@ -156,7 +151,7 @@ bool tni_file_map_failed(const tni_file_map *map)
 
 tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error *err)
 {
-    struct stat now;
+    tni_file_stamp now;
     if (!map->is_mapped)
         return TN_OK;
     if (tni_file_map_failed(map))
@@ -165,16 +160,21 @@ tn_status tni_file_map_check(const tni_file_map *map, const char *path, tn_error
                         "failed while it was in use",
                         path, tni_map_guard_failed_at(map->guarded), map->bytes);
     if (map->file == -1) {
-        if (stat(path, &now) != 0 || now.st_dev != map->device || now.st_ino != map->inode)
+        struct stat about;
+        if (stat(path, &about) != 0)
             return TN_OK;
-    } else if (fstat(map->file, &now) != 0)
+        now = tni_file_stamp_from(&about);
+        if (now.device != map->stamp.device || now.inode != map->stamp.inode)
+            return TN_OK;
+    } else if (!tni_file_stamp_of(map->file, &now))
         return tni_fail(err, TN_E_FILE, "%s: cannot be looked at any more: %s", path,
                         strerror(errno));
-    if ((uint64_t)now.st_size != map->bytes)
+    if (now.bytes != map->bytes)
         return tni_fail(err, TN_E_FILE,
                         "%s: was changed while it was in use: it had %zu bytes and has %" PRIu64,
-                        path, map->bytes, (uint64_t)now.st_size);
-    if (now.st_mtim.tv_sec != map->modified.tv_sec || now.st_mtim.tv_nsec != map->modified.tv_nsec)
+                        path, map->bytes, now.bytes);
+    if (now.modified.tv_sec != map->stamp.modified.tv_sec ||
+        now.modified.tv_nsec != map->stamp.modified.tv_nsec)
         return tni_fail(err, TN_E_FILE, "%s: was written to while it was in use", path);
     return TN_OK;
 }

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <tenon/status.h>
-#include <time.h>
+
+#include "base/file_stamp.h"
 
 typedef struct tni_guarded tni_guarded;
 
@@ -16,10 +17,9 @@ typedef struct tni_file_map {
     const unsigned char *data;   // NULL for an empty file
     size_t bytes;
     bool is_mapped;
-    int file;   // open while it is mapped; -1: let go
-    uint64_t device, inode;
-    struct timespec modified;   // when it was opened
-    tni_guarded *guarded;       // NULL unless it is mapped
+    int file;               // open while it is mapped; -1: let go
+    tni_file_stamp stamp;   // when it was opened
+    tni_guarded *guarded;   // NULL unless it is mapped
     tn_allocator allocator;
 } tni_file_map;
 

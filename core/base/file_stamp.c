@@ -1,17 +1,20 @@
 #include "base/file_stamp.h"
 
-#include <sys/stat.h>
+tni_file_stamp tni_file_stamp_from(const struct stat *about)
+{
+    return (tni_file_stamp){ .device = (uint64_t)about->st_dev,
+                             .inode = (uint64_t)about->st_ino,
+                             .bytes = (uint64_t)about->st_size,
+                             .modified = about->st_mtim,
+                             .changed = about->st_ctim };
+}
 
 bool tni_file_stamp_of(int file, tni_file_stamp *out_stamp)
 {
     struct stat about;
     if (fstat(file, &about) != 0)
         return false;
-    *out_stamp = (tni_file_stamp){ .device = (uint64_t)about.st_dev,
-                                   .inode = (uint64_t)about.st_ino,
-                                   .bytes = (uint64_t)about.st_size,
-                                   .modified = about.st_mtim,
-                                   .changed = about.st_ctim };
+    *out_stamp = tni_file_stamp_from(&about);
     return true;
 }
 

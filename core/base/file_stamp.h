@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 
 // `changed` is set by the system with whatever changes the file, and by no program.
@@ -12,6 +13,7 @@ typedef struct tni_file_stamp {
     struct timespec modified, changed;
 } tni_file_stamp;
 
+tni_file_stamp tni_file_stamp_from(const struct stat *about);
 // Of an open file; false: errno says why. [any]
 bool tni_file_stamp_of(int file, tni_file_stamp *out_stamp);
 bool tni_file_stamp_is_same(const tni_file_stamp *a, const tni_file_stamp *b);

@@ -1,5 +1,6 @@
 // map_guard.h: reading a mapped file where it was cut, or where its disk fails, raises SIGBUS. Once
-// the guard is installed such a read gives zeros instead, and the mapping is marked.
+// the guard is installed such a read gives zeros instead, and the mapping is marked. For that all
+// mappings are in a list, which also tells, of bytes of the application, which file they are of.
 #ifndef TNI_MAP_GUARD_H
 #define TNI_MAP_GUARD_H
 

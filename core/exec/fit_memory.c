@@ -25,10 +25,10 @@ static tn_status take_tables(tn_session *session, tn_error *err)
 }
 
 // Of whole multiples of the alignment; of what is there already, as of what is free.
-static uint64_t largest_buffer(const tnp_memory_info *memory, uint64_t is_free)
+static uint64_t largest_buffer(const tnp_memory_info *memory, uint64_t free_bytes)
 {
     uint64_t most = memory->max_buffer_bytes ? memory->max_buffer_bytes : UINT64_MAX;
-    most = is_free < most ? is_free : most;
+    most = free_bytes < most ? free_bytes : most;
     most -= most == UINT64_MAX ? 0 : most % memory->alignment_bytes;
     return memory->max_binding_bytes && memory->max_binding_bytes < most ? memory->max_binding_bytes
                                                                          : most;
@@ -39,9 +39,8 @@ static void note_memory(tn_session *session)
     for (uint32_t i = 0; i < session->lane_count; i++) {
         const tnp_memory_info *memory = &session->lanes[i].memory;
         uint64_t most_bytes = session->lanes[i].most_bytes;
-        bool is_told = memory->free_bytes || memory->total_bytes;
-        uint64_t is_free = is_told ? memory->free_bytes : UINT64_MAX;
-        session->fit.free_bytes[i] = most_bytes < is_free ? most_bytes : is_free;
+        uint64_t free_bytes = tni_memory_free(memory);
+        session->fit.free_bytes[i] = most_bytes < free_bytes ? most_bytes : free_bytes;
         session->fit.alignments[i] = memory->alignment_bytes;
         session->fit.largest[i] = largest_buffer(memory, tni_fit_reach(session, i));
     }

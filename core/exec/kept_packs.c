@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "base/map_guard.h"
+#include "exec/hang.h"
 #include "exec/pack_file.h"
 #include "exec/session.h"
 #include "plugin/cache.h"
@@ -355,7 +356,7 @@ void tni_kept_packs_close(tn_session *session, uint32_t place, tni_kept_packs *k
 {
     if (kept->buffer)
         tni_resident_close_buffer(session->lanes[place].device, kept->buffer, kept->file);
-    else if (kept->file && !session->lanes[place].is_given_up)   // else a copy may still read it
+    else if (kept->file && !tni_hang_has(&session->lanes[place]))   // else a copy may still read it
         tni_pack_map_close(kept->file, tni_runtime_allocator(session->runtime));
     tni_free(&session->arena.allocator, kept->list);
 }

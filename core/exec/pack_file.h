@@ -41,7 +41,7 @@ typedef struct tni_pack_writer {
     tni_new_file file;
     uint64_t pack_bytes, at;   // of packs: in all, and written
     uint64_t *sums;
-    unsigned char *piece;      // at hand
+    unsigned char *piece;   // at hand
     unsigned char head[TNI_PACK_FILE_HEAD];
 } tni_pack_writer;
 

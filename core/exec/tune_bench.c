@@ -95,8 +95,8 @@ static tn_status make_objects(tni_bench *b, tn_error *err)
     b->bytes = MOST_BYTES;
     if (memory.max_buffer_bytes && memory.max_buffer_bytes < b->bytes)
         b->bytes = memory.max_buffer_bytes;
-    if (memory.total_bytes && memory.free_bytes / 4 < b->bytes)
-        b->bytes = memory.free_bytes / 4;
+    if (tni_memory_free(&memory) / 4 < b->bytes)
+        b->bytes = tni_memory_free(&memory) / 4;
     b->bytes -= b->bytes % memory.alignment_bytes;
     tnp_alloc what = { .size = sizeof what, .bytes = b->bytes };
     if (b->bytes < LEAST_BYTES) {   // links keep what the plugin says
@@ -294,7 +294,7 @@ static bool has_room_for_data(const tni_bench *b, const product *p)
 {
     tnp_memory_info memory;
     return !tni_is_cpu(b->device) || tni_device_memory(b->device, 0, &memory, NULL) != TN_OK ||
-           !memory.total_bytes || p->weight_bytes + p->x_bytes < memory.free_bytes;
+           p->weight_bytes + p->x_bytes < tni_memory_free(&memory);
 }
 
 static void fill(product *p)

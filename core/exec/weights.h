@@ -32,6 +32,7 @@ typedef struct tni_use {
 // asked for it.
 tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
+
 // A pack that a file in the cache has, or is to have.
 typedef struct tni_kept_pack {
     tni_resident_key key;
@@ -89,6 +90,10 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
 // it is to be made, and kept next.
 tn_status tni_resident_use(tn_session *session, tni_compiled *compiled, uint32_t place,
                            const tni_resident_key *key, tni_resident **out_resident, tn_error *err);
+// Enters one that was made, and uses it likewise.
+tn_status tni_resident_keep(tn_session *session, tni_compiled *compiled, uint32_t place,
+                            const tni_resident *made, tni_resident **out_resident, tn_error *err);
+
 // A pack that is being made.
 typedef struct tni_packing {
     tni_lane *lane;
@@ -120,9 +125,5 @@ const tni_kept_pack *tni_kept_packs_find(const tni_kept_packs *kept, const tni_r
 // Its bytes in the file.
 const unsigned char *tni_kept_packs_at(const tni_kept_packs *kept, const tni_kept_pack *pack);
 void tni_kept_packs_close(tn_session *session, uint32_t place, tni_kept_packs *kept);
-
-// Enters one that was made, and uses it likewise.
-tn_status tni_resident_keep(tn_session *session, tni_compiled *compiled, uint32_t place,
-                            const tni_resident *made, tni_resident **out_resident, tn_error *err);
 
 #endif

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,10 +115,6 @@ tn_status tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
     char folder[TNI_CACHE_PATH_BYTES];
     old_files files = { .allocator = allocator };
     bool is_listed = true;
-    if (bytes > most)
-        return tni_fail(err, TN_E_FILE,
-                        "%s: has %" PRIu64 " bytes, and all together may have %" PRIu64, path,
-                        bytes, most);
     tni_copy_text(folder, sizeof folder, path);
     *strrchr(folder, '/') = 0;
     DIR *there = opendir(folder);

@@ -157,7 +157,7 @@ int tni_child_start(tni_child *c, const char *helper, tni_plugin *plugin)
     }
     c->ended = (int)syscall(SYS_pidfd_open, c->pid, 0);
     c->deadline_ns = tni_now_ns() +
-                     (uint64_t)plugin->runtime->config.probe_timeout.value * UINT64_C(1000000);
+                     (uint64_t)plugin->runtime->config.probe_timeout_ms.value * UINT64_C(1000000);
     return 0;
 }
 

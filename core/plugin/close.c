@@ -61,7 +61,7 @@ static bool wait_for_all(tni_closing *c)
         tni_log_line(&c->runtime->log, TN_LOG_WARNING,
                      "%s: %s did not come back within %u ms: its plugin is left as it is, with "
                      "all that it holds",
-                     c->who, c->call, c->runtime->config.hang_timeout.value);
+                     c->who, c->call, c->runtime->config.hang_timeout_ms.value);
     pthread_mutex_unlock(&c->lock);
     return !is_late;
 }

@@ -9,7 +9,7 @@
 //
 //   [packs]                    weights in a plugin's layout
 //   cache = on                 kept on disk for the next process
-//   cache_mib = 16384          as many of them
+//   cache_mib = 16384          at most so many MiB of them
 //
 //   [plugin.cuda]              settings of one plugin, seen by it
 //   graphs = off
@@ -45,8 +45,8 @@ void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log)
     *config = (tni_config){
         .arena = arena,
         .log = log,
-        .probe_timeout = { 10000 },
-        .hang_timeout = { 60000 },
+        .probe_timeout_ms = { 10000 },
+        .hang_timeout_ms = { 60000 },
         .pack_cache = { 0 },
         .pack_cache_mib = { 16384 },
     };
@@ -190,10 +190,10 @@ static tn_status take_of_plugins(tni_config *config, const char *key, const char
     if (strcmp(key, "disable") == 0)
         return add_list(config, &config->disabled, value, source, err);
     if (strcmp(key, "probe_timeout_ms") == 0)
-        return take_number(&config->probe_timeout, "plugins", key, MAX_PROBE_TIMEOUT_MS, value,
+        return take_number(&config->probe_timeout_ms, "plugins", key, MAX_PROBE_TIMEOUT_MS, value,
                            source, err);
     if (strcmp(key, "hang_timeout_ms") == 0)
-        return take_number(&config->hang_timeout, "plugins", key, MAX_HANG_TIMEOUT_MS, value,
+        return take_number(&config->hang_timeout_ms, "plugins", key, MAX_HANG_TIMEOUT_MS, value,
                            source, err);
     return tni_fail(err, TN_E_NOT_FOUND,
                     "[plugins] has no key '%s' (path, order, disable, probe_timeout_ms, "
@@ -223,8 +223,8 @@ static tn_status check_section(const char *section, tn_error *err)
     if (strcmp(section, "plugins") == 0 || strcmp(section, "packs") == 0)
         return TN_OK;
     if (strncmp(section, prefix, sizeof prefix - 1) != 0)
-        return tni_fail(err, TN_E_NOT_FOUND,
-                        "no section [%s] ([plugins], [packs], [plugin.NAME])", section);
+        return tni_fail(err, TN_E_NOT_FOUND, "no section [%s] ([plugins], [packs], [plugin.NAME])",
+                        section);
     return tni_text_is_name(section + sizeof prefix - 1)
                ? TN_OK
                : tni_fail(err, TN_E_ARG, "[%s]: a plugin's name is [a-z0-9_-]+", section);

@@ -167,6 +167,11 @@ tn_status tni_device_memory(const tn_device *device, uint32_t memory, tnp_memory
     return TN_OK;
 }
 
+uint64_t tni_memory_free(const tnp_memory_info *memory)
+{
+    return memory->free_bytes || memory->total_bytes ? memory->free_bytes : UINT64_MAX;
+}
+
 const char *tni_device_plugin_version(const tn_device *device)
 {
     return device->owner->loaded.version;

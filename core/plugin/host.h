@@ -69,6 +69,8 @@ const tni_link_figures *tni_measured_peer(const tn_device *from, const tn_device
 // [any]
 TN_NODISCARD tn_status tni_device_memory(const tn_device *device, uint32_t memory,
                                          tnp_memory_info *out_info, tn_error *err);
+// What is free of it; UINT64_MAX = the device does not tell. [any]
+uint64_t tni_memory_free(const tnp_memory_info *memory);
 
 // Whether two devices are of one instance of a plugin, which may know links between them. [any]
 bool tni_device_is_beside(const tn_device *a, const tn_device *b);
@@ -95,7 +97,7 @@ uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime);
 const char *tni_device_plugin_version(const tn_device *device);
 const char *tni_device_plugin_hash(const tn_device *device);
 
-// How many bytes of packs are kept on disk; 0 = none are. [any]
+// At most so many bytes of packs are kept on disk; 0 = none are. [any]
 uint64_t tni_runtime_pack_cache_bytes(const tn_runtime *runtime);
 // Packs cannot be kept: from now on none are, and the first time a warning says why. [any]
 void tni_runtime_keep_no_packs(tn_runtime *runtime, const char *why);

@@ -105,10 +105,10 @@ typedef struct tni_config {
     uint32_t file_count, file_capacity;
     tni_setting *settings;
     uint32_t setting_count, setting_capacity;
-    tni_config_number probe_timeout;    // in ms: of a file's first look
-    tni_config_number hang_timeout;     // of a device from which nothing comes, and of a close
-    tni_config_number pack_cache;       // 1: packs are kept on disk
-    tni_config_number pack_cache_mib;   // as many of them
+    tni_config_number probe_timeout_ms;   // of a file's first look
+    tni_config_number hang_timeout_ms;    // of a device from which nothing comes, and of a close
+    tni_config_number pack_cache;         // 1: packs are kept on disk
+    tni_config_number pack_cache_mib;     // at most so many MiB of them
 } tni_config;
 
 void tni_config_init(tni_config *config, tni_arena *arena, const tni_log *log);
@@ -249,9 +249,9 @@ struct tn_runtime {
     _Atomic uint32_t sessions;
     tni_shadowed *shadowed;
     uint32_t shadowed_count, shadowed_capacity;
-    bool keeps_nothing;   // a file of the cache could not be written, which was told
+    bool keeps_nothing;           // a file of the cache could not be written, which was told
     atomic_bool keeps_no_packs;   // although it should, which was told
-    bool has_no_helper;   // plugins are not probed, which was told
+    bool has_no_helper;           // plugins are not probed, which was told
     tni_closing closing;
     // In the helper alone: what of the plugin is about to run, "load", "start", …
     void (*at)(const char *call);

@@ -70,10 +70,10 @@ static void judge(tni_child *c, const tni_probed *probed, char *to, size_t room)
     to[0] = 0;
     if (c->is_late && !probed->has_begun)
         tni_format_text(to, room, "was not tried within %u ms: the machine is busy",
-                        c->plugin->runtime->config.probe_timeout.value);
+                        c->plugin->runtime->config.probe_timeout_ms.value);
     else if (c->is_late)
         tni_format_text(to, room, "hung %s: it did not come back within %u ms%s%s%s", where,
-                        c->plugin->runtime->config.probe_timeout.value, before, said, after);
+                        c->plugin->runtime->config.probe_timeout_ms.value, before, said, after);
     else if (is_killed)
         tni_format_text(to, room, "crashed %s: %s%s%s%s", where, sigdescr_np(c->status.si_status),
                         before, said, after);

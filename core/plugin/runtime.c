@@ -273,7 +273,7 @@ void tni_runtime_set_trace(tn_runtime *runtime, const tni_trace *trace)
 
 uint64_t tni_runtime_hang_timeout_ns(const tn_runtime *runtime)
 {
-    return runtime->config.hang_timeout.value * UINT64_C(1000000);
+    return runtime->config.hang_timeout_ms.value * UINT64_C(1000000);
 }
 
 uint64_t tni_runtime_pack_cache_bytes(const tn_runtime *runtime)

@@ -424,9 +424,7 @@ static void a_device_that_is_full_has_no_room(void **state)
         bytes = memory.weight_copied_bytes + memory.state_bytes + memory.peak_bytes;
         assert_int_equal(bytes % 64, 0);
         tn_device *list[] = { rig_device(runtime, "a"), rig_device(runtime, "cpu0") };
-        tn_session_options options = { .size = sizeof options,
-                                       .device_count = 1,
-                                       .devices = list };
+        tn_session_options options = { .size = sizeof options, .device_count = 1, .devices = list };
         tn_error err = { 0 };
         assert_int_equal(tn_session_fits(runtime, (const tn_graph *[]){ other }, 1, &options, &err),
                          is_full ? TN_E_DEVICE_MEMORY : TN_OK);

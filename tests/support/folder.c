@@ -66,6 +66,17 @@ unsigned char *test_read_file(const char *path, size_t *count)
     return bytes;
 }
 
+void test_turn_bit(const char *path, long at)
+{
+    FILE *file = fopen(path, "r+b");
+    if (!file || fseek(file, at, SEEK_SET) != 0)
+        fail_msg("%s cannot be opened at byte %ld", path, at);
+    int byte = fgetc(file);
+    if (byte == EOF || fseek(file, at, SEEK_SET) != 0 || fputc(byte ^ 1, file) == EOF ||
+        fclose(file) != 0)
+        fail_msg("%s: byte %ld cannot be changed", path, at);
+}
+
 void test_folder_copy(const test_folder *folder, const char *name, const char *from)
 {
     struct stat about;

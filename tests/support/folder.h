@@ -25,5 +25,6 @@ void test_folder_sub(const test_folder *folder,
 
 // All bytes of a file, to be freed; *count is their number.
 unsigned char *test_read_file(const char *path, size_t *count);
+void test_turn_bit(const char *path, long at);   // the lowest one of that byte of a file
 
 #endif

@@ -21,9 +21,9 @@ static json_t *device_of(const plan_report *r, uint32_t device)
         integer(m->packing_saved_bytes), "state_bytes", integer(m->state_bytes),
         "weight_mapped_bytes", integer(m->weight_mapped_bytes), "weight_copied_bytes",
         integer(m->weight_copied_bytes), "weight_cached_bytes", integer(m->weight_cached_bytes),
-        "needed_bytes", integer(plan_needed(m)), "claim_factor",
-        r->claim_factors[device], "measured", (int)r->is_measured[device], "left_out",
-        (int)m->is_left_out, "layers", (int)m->layer_count);
+        "needed_bytes", integer(plan_needed(m)), "claim_factor", r->claim_factors[device],
+        "measured", (int)r->is_measured[device], "left_out", (int)m->is_left_out, "layers",
+        (int)m->layer_count);
 }
 
 static json_t *plan_of(const char *device, const tn_graph_memory *m)

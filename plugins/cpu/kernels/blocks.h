@@ -149,7 +149,7 @@ typedef struct cpu_panel_q8_0 {
 } cpu_panel_q8_0;
 
 // Q8_0 where 4 products of bytes are added to 32 bits at once. Which of the two a level's kernels
-// take is told by the size that it names (cpu_kernels.panel_q8_0_bytes).
+// take, or one in pairs, is told by the size that it names (cpu_kernels.panel_q8_0_bytes).
 typedef struct cpu_panel_q8_0_bytes {
     float d[CPU_PANEL_ROWS];
     int8_t q[CPU_BLOCK / 4][CPU_PANEL_ROWS][4];

@@ -85,6 +85,7 @@ static inline float sum_lanes(floats v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+// to[r] = sum_lanes(v[r]), with the same bits.
 static inline void store_sums_of_4(float *to, const floats v[4])
 {
     __m128 a = quarters_of_sum(v[0]), b = quarters_of_sum(v[1]), c = quarters_of_sum(v[2]),
@@ -95,7 +96,8 @@ static inline void store_sums_of_4(float *to, const floats v[4])
     _mm_storeu_ps(to, _mm_hadd_ps(ab, cd));
 }
 
-// Of 4 vectors, the first step of their sums for two of them, then the second for all.
+// The steps of sum_lanes for several vectors at once: after each one twice as many have their lanes
+// in one vector, half as many each.
 static inline floats add_halves(floats a, floats b)   // lanes 0 to 7: a's; 8 to 15: b's
 {
     return v_add(_mm512_mask_blend_ps(0xff00, a, b), _mm512_shuffle_f32x4(a, b, 0x4e));

@@ -94,9 +94,8 @@ static inline __attribute__((always_inline)) tiles q6_k_tiles(ready_x ready)
 typedef cpu_panel_q6_k panel_q6_k;
 
 // Half i of a part to its panel, and what it adds to the offset.
-static inline __attribute__((always_inline)) void store_half(panel_q6_k *to, int i,
-                                                             const __m256i signed_q[4],
-                                                             __m256i scale)
+static inline __attribute__((always_inline)) void
+store_half(panel_q6_k *to, int i, const __m256i signed_q[4], __m256i scale)
 {
     __m256i pairs = _mm256_setzero_si256(), offset;
 

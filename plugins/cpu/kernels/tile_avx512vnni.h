@@ -59,17 +59,14 @@ static inline __attribute__((always_inline)) void store_sums(int is_pair, float 
         _mm256_storeu_ps(acc, _mm512_castps512_ps256(sums));
 }
 
-// What is added for m, rounded in the order of the level avx2.
+// What is added for m, of OF_Q4_1 and OF_Q2_K, rounded in the order of the level avx2.
 static inline __attribute__((always_inline)) __m512 add_m(int kind, __m512 acc, const void *pair,
                                                           const cpu_block_q8 *x, float first_sum,
                                                           float second_sum)
 {
     const panel_q2_k *w = pair;
-    __m512 m;
+    __m512 m = _mm512_loadu_ps(w->first.m);
 
-    if (kind != OF_Q4_1 && kind != OF_Q2_K)
-        return acc;
-    m = _mm512_loadu_ps(w->first.m);
     if (kind == OF_Q4_1)
         return _mm512_fmadd_ps(m, _mm512_set1_ps(x->sum), acc);
     acc = _mm512_fmadd_ps(m, _mm512_set1_ps(first_sum), acc);
@@ -179,6 +176,8 @@ TILE(OF_Q8_0)
 TILE(OF_Q6_K)
 #undef TILE
 
+// Of OF_Q6_K the products of one half stay while those of the other are made: 24 registers take 4
+// tokens.
 static inline __attribute__((always_inline)) tiles tiles_of(int kind)
 {
     return (tiles){ .multiply = kind == OF_Q4_1   ? tile_OF_Q4_1

@@ -10,8 +10,8 @@
 
 #define PIECE 16   // blocks of activations prepared at once
 
-// acc = what is there, or 0 where `from_0`, + `panels` panels, w_stride bytes for each,
-// times `tokens` tokens, as cpu_matmul_q8_kernel has it. `ready` is what tile_prepare made.
+// acc = what is there, or 0 where `from_0`, + `panels` panels, w_stride bytes for each, times
+// `tokens` tokens, as cpu_matmul_q8_kernel has it. `ready` is what tile_prepare made.
 typedef void tile_multiply(int panels, int tokens, int64_t blocks, const char *w, int64_t w_stride,
                            const char *x, int64_t x_stride, const void *ready, float *acc,
                            int64_t acc_stride, int from_0);

@@ -26,7 +26,7 @@
 
 #define KEYS        64
 #define QUERIES     96
-#define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once for 3 queries, not before
+#define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once a tile, not before
 
 typedef struct shape {
     int64_t D, E, H, G, R, T, S;

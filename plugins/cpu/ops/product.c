@@ -6,7 +6,7 @@
 #define PANEL_BYTES  7680     // of one
 #define X_BYTES      262144   // of activations taken together
 #define LEAST_TOKENS 32
-#define FEW_TOKENS   6   // up to here F16 is decoded in the kernel, once for 3 tokens, not before
+#define FEW_TOKENS   6   // up to here F16 is decoded in the kernel, once a tile, not before
 
 static cpu_integer_way integer_way_of(const cpu_factors *f)
 {
@@ -185,8 +185,8 @@ static void write_sums(const cpu_tensor *out, char *to, int64_t row, int64_t row
     }
 }
 
-// Rows of w, at most p->rows, with tokens. sums {stride, tokens}, of which whole
-// panels are written.
+// Rows of w, at most p->rows, with tokens. sums {stride, tokens}, of which whole panels are
+// written.
 static void multiply_integer(const cpu_factors *f, const cpu_product *p, const char *w,
                              int64_t rows, const char *x, int64_t tokens, char *own, float *sums,
                              int64_t stride)

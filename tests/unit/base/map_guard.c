@@ -169,23 +169,6 @@ static void the_file_of_a_mapping_is_told(void **state)
     tni_file_map_close(&second);
 }
 
-static void a_stamp_settles(void **state)
-{
-    (void)state;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    tni_file_stamp stamp = { .modified = { .tv_sec = 1 }, .changed = { .tv_sec = 1 } };
-    assert_true(tni_file_stamp_has_settled(&stamp));
-    struct timespec *const times[] = { &stamp.modified, &stamp.changed };
-    for (int i = 0; i < 2; i++) {
-        times[i]->tv_sec = now.tv_sec;
-        assert_false(tni_file_stamp_has_settled(&stamp));
-        times[i]->tv_sec = now.tv_sec + 1000;   // a clock that was set back
-        assert_false(tni_file_stamp_has_settled(&stamp));
-        times[i]->tv_sec = 1;
-    }
-}
-
 typedef struct reader {
     const tni_file_map *map;
     unsigned sum;
@@ -317,7 +300,6 @@ int main(void)
         cmocka_unit_test(a_cut_file_gives_zeros_and_is_told),
         cmocka_unit_test(pages_of_a_mapping_are_given_back),
         cmocka_unit_test(the_file_of_a_mapping_is_told),
-        cmocka_unit_test(a_stamp_settles),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

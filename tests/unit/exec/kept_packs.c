@@ -1,7 +1,6 @@
 // Packs in the user's cache: made by one process, found by the next, and never other ones than the
 // plugin would make of the weights as they are now.
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,6 +25,7 @@
 #include "exec/pack_file.h"
 #include "exec/session.h"
 #include "failing_alloc.h"
+#include "failing_write.h"
 #include "folder.h"
 #include "session_rig.h"
 
@@ -43,10 +43,9 @@ static unsigned char blocks[WEIGHTS][WEIGHT_BYTES];
 static float input[ROW];
 static tni_file_map model;
 
-// ---------------------------------------------------------------------------- clock and disk
+// ------------------------------------------------------------------------------------- the clock
 
 static int seconds_later = 60;   // since the model was written
-static int writes_left = -1;     // until all fail; -1 = none does
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -54,16 +53,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     if (clock == CLOCK_REALTIME && result == 0)
         now->tv_sec += seconds_later;
     return result;
-}
-
-ssize_t write(int file, const void *from, size_t bytes)
-{
-    if (writes_left == 0) {
-        errno = ENOSPC;
-        return -1;
-    }
-    writes_left -= writes_left > 0;
-    return syscall(SYS_write, file, from, bytes);
 }
 
 static bool is_removed_at_once;   // whatever gets its name
@@ -375,17 +364,6 @@ static void sessions_of_several_threads_share_it(void **state)
     tn_graph_destroy(graph);
 }
 
-static void damage(const char *name, long at)
-{
-    FILE *file = fopen(name, "r+b");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, at, SEEK_SET), 0);
-    int byte = fgetc(file);
-    assert_int_equal(fseek(file, at, SEEK_SET), 0);
-    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void a_damaged_file_is_replaced(void **state)
 {
     (void)state;
@@ -407,7 +385,7 @@ static void a_damaged_file_is_replaced(void **state)
                         about.st_size - 8,
                         about.st_size - 1 };
     for (size_t i = 0; i < TN_COUNT_OF(at); i++) {
-        damage(name, at[i]);
+        test_turn_bit(name, at[i]);
         start_once(0, PACKED_BYTES);
         need_one_warning("packs are made anew: ", name);
         start_once(PACKED_BYTES, 0);
@@ -884,7 +862,7 @@ static void a_file_that_changes_in_use_is_told(void **state)
         if (how == 0)
             assert_int_equal(truncate(name, 8192), 0);
         else if (how == 1)
-            damage(name, 5000);
+            test_turn_bit(name, 5000);
         else
             assert_int_equal(remove(name), 0);   // the mapping stays
         tn_status status = try_run(session, graph, &err);

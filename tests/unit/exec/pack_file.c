@@ -1,5 +1,4 @@
 // The form of a file of packs: what was written is read, and whatever else is there is refused.
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "exec/pack_file.h"
+#include "failing_write.h"
 #include "folder.h"
 
 static test_folder folder;
@@ -29,19 +28,6 @@ enum {
 static unsigned char data[DATA_BYTES];
 static const tni_pack_file_key key = { "0123456789abcdef0123456789abcde" },
                                other_key = { "0123456789abcdef0123456789abcdf" };
-
-// The system's write, of which one may fail.
-static int writes_left = -1;   // until the one that fails; -1 = none does
-
-ssize_t write(int file, const void *from, size_t bytes)
-{
-    if (writes_left == 0) {
-        errno = ENOSPC;
-        return -1;
-    }
-    writes_left -= writes_left > 0;
-    return syscall(SYS_write, file, from, bytes);
-}
 
 static const char *path(void)
 {
@@ -139,26 +125,15 @@ static void what_was_written_is_read(void **state)
     assert_true(tni_pack_file_bytes(INT64_MAX) == UINT64_MAX);
 }
 
-static void change_byte(uint64_t at)
-{
-    FILE *file = fopen(path(), "r+b");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
-    int byte = fgetc(file);
-    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
-    assert_int_equal(fputc(byte ^ 0x10, file), byte ^ 0x10);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void a_byte_that_changed_is_found(void **state)
 {
     (void)state;
     const uint64_t bytes = tni_pack_file_bytes(PACK_BYTES);
     make_file(PACK_BYTES);
     for (uint64_t at = 0; at < bytes;) {
-        change_byte(at);
+        test_turn_bit(path(), (long)at);
         need_refusal("a change", at);
-        change_byte(at);
+        test_turn_bit(path(), (long)at);
         // Each byte of the head's fields and of the sums; of the rest some.
         at += at < 64 || at + 64 > bytes ? 1 : at + 64 + 9973 > bytes ? bytes - 64 - at + 1 : 9973;
     }

@@ -94,6 +94,21 @@ static void a_device_that_cannot_be_opened_says_so_and_may_be_tried_again(void *
     assert_int_equal(tni_device_open(&c.device, &err), TN_OK);
 }
 
+// 0 is told where the total is.
+static void free_memory_is_told_or_not(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t total, free, want;
+    } cases[] = { { 100, 40, 40 }, { 100, 0, 0 }, { 0, 40, 40 }, { 0, 0, UINT64_MAX } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tnp_memory_info info = { .size = sizeof info,
+                                       .total_bytes = cases[i].total,
+                                       .free_bytes = cases[i].free };
+        assert_true(tni_memory_free(&info) == cases[i].want);
+    }
+}
+
 static void answers_about_a_memory_are_checked(void **state)
 {
     (void)state;
@@ -146,6 +161,7 @@ int main(void)
         cmocka_unit_test(a_device_is_opened_once),
         cmocka_unit_test(a_device_that_cannot_be_opened_says_so_and_may_be_tried_again),
         cmocka_unit_test(answers_about_a_memory_are_checked),
+        cmocka_unit_test(free_memory_is_told_or_not),
         cmocka_unit_test(a_description_fills_only_the_room_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
