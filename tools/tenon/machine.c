@@ -48,6 +48,7 @@ __attribute__((target("avx2,fma"))) static float multiply_avx2(uint32_t rounds)
     for (int c = 0; c < CHAINS; c++)
         sums[c] = _mm256_setzero_ps();
     for (uint32_t r = 0; r < rounds; r++)
+#pragma GCC unroll 12   // else the sums go through memory
         for (int c = 0; c < CHAINS; c++)
             sums[c] = _mm256_fmadd_ps(sums[c], factor, summand);
     for (int c = 1; c < CHAINS; c++)
@@ -62,6 +63,7 @@ __attribute__((target("avx512f"))) static float multiply_avx512(uint32_t rounds)
     for (int c = 0; c < CHAINS; c++)
         sums[c] = _mm512_setzero_ps();
     for (uint32_t r = 0; r < rounds; r++)
+#pragma GCC unroll 12   // else the sums go through memory
         for (int c = 0; c < CHAINS; c++)
             sums[c] = _mm512_fmadd_ps(sums[c], factor, summand);
     for (int c = 1; c < CHAINS; c++)
