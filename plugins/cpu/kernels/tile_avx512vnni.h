@@ -59,18 +59,10 @@ static inline __attribute__((always_inline)) void store_sums(int is_pair, float 
         _mm256_storeu_ps(acc, _mm512_castps512_ps256(sums));
 }
 
-// What is added for m, of OF_Q4_1 and OF_Q2_K, rounded in the order of the level avx2.
-static inline __attribute__((always_inline)) __m512 add_m(int kind, __m512 acc, const void *pair,
-                                                          const cpu_block_q8 *x, float first_sum,
-                                                          float second_sum)
+// What is added for m, 16 of them.
+static inline __attribute__((always_inline)) __m512 add_m(__m512 acc, const float *m, float x_sum)
 {
-    const panel_q2_k *w = pair;
-    __m512 m = _mm512_loadu_ps(w->first.m);
-
-    if (kind == OF_Q4_1)
-        return _mm512_fmadd_ps(m, _mm512_set1_ps(x->sum), acc);
-    acc = _mm512_fmadd_ps(m, _mm512_set1_ps(first_sum), acc);
-    return _mm512_fmadd_ps(_mm512_loadu_ps(w->later_m), _mm512_set1_ps(second_sum), acc);
+    return _mm512_fmadd_ps(_mm512_loadu_ps(m), _mm512_set1_ps(x_sum), acc);
 }
 
 // ready: what lifting is made up for with, or the sums of halves for OF_Q2_K; [t][i][b].
@@ -139,17 +131,19 @@ multiply_tile(int kind, int panels, int tokens, int64_t blocks, const char *w, i
         }
 #pragma GCC unroll 2
         for (int p = 0; p < pairs; p++) {
-            const char *pair = w + 2 * p * w_stride;
+            const panel_q2_k *pair = (const void *)(w + 2 * p * w_stride);
             __m512 d = _mm512_loadu_ps(pair);   // first in all of them
 
 #pragma GCC unroll 8
             for (int t = 0; t < tokens; t++) {
                 const cpu_block_q8 *block = (const void *)(x + t * x_stride);
 
-                if (kind == OF_Q4_1)
-                    sum[t][p] = add_m(kind, sum[t][p], pair, block, 0, 0);
-                else if (kind == OF_Q2_K)
-                    sum[t][p] = add_m(kind, sum[t][p], pair, block, x_sum[t][0][b], x_sum[t][1][b]);
+                if (kind == OF_Q4_1) {
+                    sum[t][p] = add_m(sum[t][p], pair->first.m, block->sum);
+                } else if (kind == OF_Q2_K) {
+                    sum[t][p] = add_m(sum[t][p], pair->first.m, x_sum[t][0][b]);
+                    sum[t][p] = add_m(sum[t][p], pair->later_m, x_sum[t][1][b]);
+                }
                 sum[t][p] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(block->d)),
                                             products[t][p], sum[t][p]);
             }

@@ -374,13 +374,18 @@ static void ask_for_rows(const cpu_tensor *t, int64_t g, span keys, int64_t elem
             __builtin_prefetch(t->data + g * t->strides[1] + s * t->strides[2] + i);
 }
 
+// For what a worker attends next: the keys that the one token sees of a chunk, none after the last.
+static void ask_for_chunk(const cpu_job *job, const shape *s, int64_t g, int64_t chunk)
+{
+    span keys = cut(visible(job, s, 0), chunk * KEYS, (chunk + 1) * KEYS);
+
+    ask_for_rows(&job->in[1], g, keys, s->D);
+    ask_for_rows(&job->in[2], g, keys, s->E);
+}
+
 // Of a group whose queries are loaded.
 static void store_parts(const cpu_job *job, const shape *s, const work *w, int64_t g, int64_t chunk)
 {
-    span next = { (chunk + 1) * KEYS, cpu_min(s->S, (chunk + 2) * KEYS) };
-
-    ask_for_rows(&job->in[1], g, next, s->D);
-    ask_for_rows(&job->in[2], g, next, s->E);
     attend_chunk(job, s, w, g, 0, 1, chunk);
     for (int64_t r = 0; r < s->R; r++) {
         part to = stored_part(job, s, g * s->R + r, chunk);
@@ -422,6 +427,7 @@ static void attend_groups(const cpu_job *job, const shape *s, const work *w, uin
     for (int64_t chunk = 0; chunk < s->chunks; chunk++)
         for (int64_t g = worker; g < s->G; g += workers) {
             load_queries(job, s, w, g, 0, 1);
+            ask_for_chunk(job, s, g, chunk + 1);
             store_parts(job, s, w, g, chunk);
         }
     for (int64_t g = worker; g < s->G; g += workers)
@@ -442,6 +448,7 @@ static void run_attention(cpu_job *job, uint32_t phase, uint32_t worker, uint32_
     else if (s.T == 1 && phase == 0)
         for (int64_t unit = worker; unit < s.chunks * s.G; unit += workers) {
             load_queries(job, &s, &w, unit % s.G, 0, 1);
+            ask_for_chunk(job, &s, (unit + workers) % s.G, (unit + workers) / s.G);
             store_parts(job, &s, &w, unit % s.G, unit / s.G);
         }
     else if (s.T == 1)
