@@ -54,17 +54,17 @@ static bool find_source(const tn_graph *graph, const tni_pack *pack, tni_file_st
 
 // ---------------------------------------------------------------------------------------- the list
 
-static bool is_same_key(const tni_resident_key *a, const tni_resident_key *b)
+static const tni_kept_pack *listed(const tni_kept_packs *kept, const tni_resident_key *key)
 {
-    return a->data == b->data && tni_resident_is(&(const tni_resident){ .key = *a }, b);
+    for (uint32_t i = 0; i < kept->count; i++)
+        if (tni_resident_key_is_same(&kept->list[i].key, key))
+            return &kept->list[i];
+    return NULL;
 }
 
 const tni_kept_pack *tni_kept_packs_find(const tni_kept_packs *kept, const tni_resident_key *key)
 {
-    for (uint32_t i = 0; i < kept->count && kept->file; i++)
-        if (is_same_key(&kept->list[i].key, key))
-            return &kept->list[i];
-    return NULL;
+    return kept->file ? listed(kept, key) : NULL;
 }
 
 bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_resident_key *key,
@@ -74,9 +74,8 @@ bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_re
     uint64_t end;
     if (!tni_runtime_pack_cache_bytes(session->runtime) || key->run_bytes || !pack->bytes)
         return false;
-    for (uint32_t i = 0; i < kept->count; i++)
-        if (is_same_key(&kept->list[i].key, key))
-            return true;
+    if (listed(kept, key))
+        return true;
     if (!find_source(graph, pack, &new.stamp, &new.source_offset) ||
         !tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &new.offset) ||
         !tni_add_u64(new.offset, pack->bytes, &end))

@@ -9,7 +9,8 @@ static tni_use *find_use(tn_session *session, uint32_t place, const tni_resident
 {
     for (uint32_t i = 0; i < session->use_count; i++) {
         tni_use *use = &session->uses[i];
-        if (use->resident && use->place == place && tni_resident_is(use->resident, key))
+        if (use->resident && use->place == place &&
+            tni_resident_key_is_same(&use->resident->key, key))
             return use;
     }
     return NULL;

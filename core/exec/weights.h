@@ -14,7 +14,7 @@
 
 #include <tenon/session.h>
 
-#include "base/file_stamp.h"
+#include "exec/kept_packs.h"
 #include "plugin/residents.h"
 #include "sched/sched.h"
 
@@ -32,26 +32,6 @@ typedef struct tni_use {
 // asked for it.
 tn_status tni_weight_resident(tn_session *session, tni_compiled *compiled, uint32_t place,
                               uint32_t storage, tnp_buffer **out_buffer, tn_error *err);
-
-// A pack that a file in the cache has, or is to have.
-typedef struct tni_kept_pack {
-    tni_resident_key key;
-    const tni_pack *pack;
-    tni_file_stamp stamp;     // of the model's file
-    uint64_t source_offset;   // in it, of the storage
-    uint64_t offset;          // in the packs of the file in the cache
-} tni_kept_pack;
-
-// Those of one program that are not resident yet.
-typedef struct tni_kept_packs {
-    uint32_t count, capacity;
-    bool is_short;   // there was no memory for the list
-    tni_kept_pack *list;
-    uint64_t bytes;        // of packs in the file
-    uint64_t left_bytes;   // of these packs, as tni_pack_room counts them
-    tni_pack_map *file;    // NULL: there is none
-    tnp_buffer *buffer;    // the file's packs, imported; NULL: they are copied
-} tni_kept_packs;
 
 // Where packs of one program go that are not there yet: one behind the other in as few buffers as
 // the device allows, so that large pages serve them. Zeroed at first. tni_pack_room_add tells of
@@ -112,18 +92,5 @@ void tni_packing_init(tni_packing *packing, tni_lane *lane, const tn_graph *grap
                       const tni_pack *pack, const unsigned char *storage);
 // Makes them on all threads. What it answers is the plugin's.
 tnp_status tni_packing_run(tni_packing *packing);
-
-// One more to be looked for in the cache; false: it cannot be there.
-bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_resident_key *key,
-                        const tni_pack *pack, tni_kept_packs *kept);
-// Finds the file that has them, or makes it. Where neither can be there is none, and nothing has
-// failed: what people should know of that is logged.
-void tni_kept_packs_open(tn_session *session, const tn_graph *graph, uint32_t place,
-                         tni_kept_packs *kept);
-// NULL: it is not in a file.
-const tni_kept_pack *tni_kept_packs_find(const tni_kept_packs *kept, const tni_resident_key *key);
-// Its bytes in the file.
-const unsigned char *tni_kept_packs_at(const tni_kept_packs *kept, const tni_kept_pack *pack);
-void tni_kept_packs_close(tn_session *session, uint32_t place, tni_kept_packs *kept);
 
 #endif

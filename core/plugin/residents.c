@@ -29,14 +29,13 @@ void tni_residents_end(tn_device *device)
     pthread_mutex_unlock(&device->residents->loading);
 }
 
-bool tni_resident_is(const tni_resident *resident, const tni_resident_key *key)
+bool tni_resident_key_is_same(const tni_resident_key *a, const tni_resident_key *b)
 {
-    const tni_resident_key *r = &resident->key;
-    return r->data == key->data && r->bytes == key->bytes && r->run_bytes == key->run_bytes &&
-           r->run_stride == key->run_stride && r->layout == key->layout &&
-           r->group_rows == key->group_rows && r->dtype == key->dtype &&
-           !memcmp(r->dims, key->dims, sizeof r->dims) &&
-           !memcmp(r->strides, key->strides, sizeof r->strides);
+    return a->data == b->data && a->bytes == b->bytes && a->run_bytes == b->run_bytes &&
+           a->run_stride == b->run_stride && a->layout == b->layout &&
+           a->group_rows == b->group_rows && a->dtype == b->dtype &&
+           !memcmp(a->dims, b->dims, sizeof a->dims) &&
+           !memcmp(a->strides, b->strides, sizeof a->strides);
 }
 
 tni_resident *tni_resident_take(tn_device *device, const tni_resident_key *key)
@@ -44,7 +43,7 @@ tni_resident *tni_resident_take(tn_device *device, const tni_resident_key *key)
     tni_residents *all = device->residents;
     pthread_mutex_lock(&all->table);
     tni_resident *r = all->first;
-    while (r && !tni_resident_is(r, key))
+    while (r && !tni_resident_key_is_same(&r->key, key))
         r = r->next;
     if (r)
         r->sessions++;

@@ -73,7 +73,7 @@ void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer, tni_pack_m
 // apart. More do not come before the end.
 uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room);
 
-bool tni_resident_is(const tni_resident *resident, const tni_resident_key *key);
+bool tni_resident_key_is_same(const tni_resident_key *a, const tni_resident_key *b);
 
 // A session uses it no longer: nothing is bound to it. [any]
 void tni_resident_give_back(tn_device *device, tni_resident *resident);
