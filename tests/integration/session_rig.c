@@ -13,6 +13,8 @@
 
 #include "places.h"
 
+enum { Q8_0_BLOCK = 32, Q8_0_BYTES = 34 };
+
 static char log_text[8192];
 static char told_text[65536];
 static char explained[16384];
@@ -131,6 +133,22 @@ tn_value rig_op(tn_graph *graph, tnp_op op, tn_value x)
     return tn_graph_op(graph, op, NULL, &x, 1, NULL);
 }
 
+tn_value rig_products(tn_graph *graph, tn_value x, const unsigned char *weights, int64_t row,
+                      int64_t out, uint32_t from, uint32_t to)
+{
+    const size_t bytes = (size_t)(out * row / Q8_0_BLOCK * Q8_0_BYTES);
+    tn_value sum = TN_NO_VALUE;
+    for (uint32_t i = from; i < to; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w.%u", i);
+        tn_value w = tn_graph_weight(graph, name, TN_DTYPE_Q8_0, 2, (int64_t[]){ row, out },
+                                     weights + i * bytes, bytes);
+        tn_value y = tn_graph_matmul(graph, x, w);
+        sum = i == from ? y : tn_graph_add(graph, tn_graph_scale(graph, sum, 0.5f), y);
+    }
+    return sum;
+}
+
 void rig_finish(tn_graph *graph, tn_value out)
 {
     tn_error err = { 0 };
@@ -170,6 +188,14 @@ void rig_fill(float *to, size_t count, uint32_t seed)
         seed = seed * 1664525u + 1013904223u;
         to[i] = (float)(int32_t)seed / 2147483648.0f;
     }
+}
+
+void rig_fill_q8_0(unsigned char *to, size_t bytes, uint32_t seed)
+{
+    for (size_t b = 0; b < bytes; b++)
+        to[b] = b % Q8_0_BYTES == 0   ? (unsigned char)seed
+                : b % Q8_0_BYTES == 1 ? 0x2c
+                                      : (unsigned char)(b * 37 + seed * 11 + b / 1000);
 }
 
 static void append(void *context, const char *text, size_t bytes)

@@ -28,6 +28,10 @@ tn_graph *rig_graph(void);
 tn_value rig_input(tn_graph *graph, const char *name, uint32_t rank, int64_t d0, int64_t d1,
                    int64_t d2);
 tn_value rig_op(tn_graph *graph, tnp_op op, tn_value x);
+// Products of x with Q8_0 weights {row, out} "w.from" to "w.to - 1", each halved as the next is
+// added; weight i is i times its bytes behind `weights`.
+tn_value rig_products(tn_graph *graph, tn_value x, const unsigned char *weights, int64_t row,
+                      int64_t out, uint32_t from, uint32_t to);
 void rig_finish(tn_graph *graph, tn_value out);   // as the output "out"
 
 // Feeds are names and floats, up to NULL: rig_run(session, 0, graph, "x", x, sizeof x, NULL).
@@ -37,6 +41,8 @@ void rig_read(tn_session *session, uint32_t number, const tn_graph *graph, const
 
 // The same floats every time, between -1 and 1.
 void rig_fill(float *to, size_t count, uint32_t seed);
+// The same blocks of Q8_0 every time, of a usual size.
+void rig_fill_q8_0(unsigned char *to, size_t bytes, uint32_t seed);
 
 // The text of tn_session_explain, until the next call.
 const char *rig_explain(const tn_session *session);

@@ -212,10 +212,7 @@ static float packs_input[ROW];
 static int fill(void **state)
 {
     for (uint32_t p = 0; p < PACKS; p++)
-        for (uint32_t b = 0; b < PACK_BYTES; b++)
-            blocks[p][b] = b % BLOCK_BYTES == 0   ? (unsigned char)p
-                           : b % BLOCK_BYTES == 1 ? 0x2c
-                                                  : (unsigned char)(b * 37 + p * 11);
+        rig_fill_q8_0(blocks[p], PACK_BYTES, p);
     rig_fill(packs_input, ROW, 5);
     return layers_fill(state);
 }
@@ -224,15 +221,8 @@ static int fill(void **state)
 static tn_graph *packs_graph(uint32_t from, uint32_t to)
 {
     tn_graph *graph = rig_graph();
-    tn_value x = rig_input(graph, "x", 1, ROW, 0, 0), sum = TN_NO_VALUE;
-    for (uint32_t p = from; p < to; p++) {
-        char name[8];
-        snprintf(name, sizeof name, "w.%u", p);
-        tn_value w = tn_graph_weight(graph, name, TN_DTYPE_Q8_0, 2, (int64_t[]){ ROW, OUT },
-                                     blocks[p], PACK_BYTES);
-        tn_value y = tn_graph_matmul(graph, x, w);
-        sum = p == from ? y : tn_graph_add(graph, tn_graph_scale(graph, sum, 0.5f), y);
-    }
+    tn_value x = rig_input(graph, "x", 1, ROW, 0, 0);
+    tn_value sum = rig_products(graph, x, blocks[0], ROW, OUT, from, to);
     // read where it lies
     tn_value bias = tn_graph_weight(graph, "bias", TN_DTYPE_F32, 1, (int64_t[]){ OUT }, packs_input,
                                     OUT * sizeof *packs_input);

@@ -95,16 +95,8 @@ static void write_model(void)
 static tn_graph *graph_of(uint32_t from, uint32_t to)
 {
     tn_graph *graph = rig_graph();
-    tn_value x = rig_input(graph, "x", 1, ROW, 0, 0), sum = TN_NO_VALUE;
-    for (uint32_t i = from; i < to; i++) {
-        char name[8];
-        snprintf(name, sizeof name, "w.%u", i);
-        tn_value w = tn_graph_weight(graph, name, TN_DTYPE_Q8_0, 2, (int64_t[]){ ROW, OUT },
-                                     model.data + i * WEIGHT_BYTES, WEIGHT_BYTES);
-        tn_value y = tn_graph_matmul(graph, x, w);
-        sum = i == from ? y : tn_graph_add(graph, tn_graph_scale(graph, sum, 0.5f), y);
-    }
-    rig_finish(graph, sum);
+    tn_value x = rig_input(graph, "x", 1, ROW, 0, 0);
+    rig_finish(graph, rig_products(graph, x, model.data, ROW, OUT, from, to));
     return graph;
 }
 
@@ -228,10 +220,7 @@ static int begin(void **state)
     (void)state;
     test_folder_make(&folder);
     for (uint32_t w = 0; w < WEIGHTS; w++)
-        for (uint32_t b = 0; b < WEIGHT_BYTES; b++)
-            blocks[w][b] = b % BLOCK_BYTES == 0   ? (unsigned char)w
-                           : b % BLOCK_BYTES == 1 ? 0x2c
-                                                  : (unsigned char)(b * 37 + w * 11 + b / 1000);
+        rig_fill_q8_0(blocks[w], WEIGHT_BYTES, w);
     rig_fill(input, ROW, 5);
     write_model();
     tn_graph *graph = graph_of(0, WEIGHTS);
