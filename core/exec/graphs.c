@@ -100,7 +100,7 @@ static tn_status make(tn_session *session, tni_compiled *compiled, tn_error *err
         status = tni_arrange(session, compiled, err);
     if (status == TN_OK)
         status = tni_queues_make(session, err);
-    return status == TN_OK ? tni_programs_make(session, compiled, err) : status;
+    return status == TN_OK ? tni_programs_make(session, &compiled, 1, err) : status;
 }
 
 typedef struct adding {

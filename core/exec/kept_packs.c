@@ -8,7 +8,6 @@
 // Packs are not made into memory and then written: they go to the file some MiB at a time, and are
 // mapped from it, in this process as in later ones.
 #include <errno.h>
-#include <inttypes.h>
 #include <sha2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +22,7 @@
 #include "exec/session.h"
 #include "plugin/cache.h"
 
-static const char folder[] = "packs";   // of the cache
+const char tni_kept_packs_folder[] = "packs";
 
 typedef struct keeping {
     tn_session *session;
@@ -141,7 +140,7 @@ static bool find_path(keeping *k)
     SHA256Final(k->key.bytes, &sha);
     for (uint32_t i = 0; i < TNI_PACK_FILE_KEY; i++)
         tni_format_text(digits + 2 * i, 3, "%02x", (unsigned)k->key.bytes[i]);
-    return tni_cache_path(folder, digits, k->path);
+    return tni_cache_path(tni_kept_packs_folder, digits, k->path);
 }
 
 // ---------------------------------------------------------------------------------------- the file
@@ -224,14 +223,6 @@ static tn_status write_pack(const keeping *k, const tni_kept_pack *kept, unsigne
     return status;
 }
 
-static bool are_settled(const keeping *k)
-{
-    for (uint32_t i = 0; i < k->kept->count; i++)
-        if (!tni_file_stamp_has_settled(&k->kept->list[i].stamp))
-            return false;
-    return true;
-}
-
 static bool are_sources_as_they_were(const keeping *k)
 {
     tni_file_stamp now;
@@ -263,19 +254,8 @@ static tn_status write_packs(const keeping *k, tni_pack_writer *writer, tn_error
 static tn_status make_file(const keeping *k, tn_error *err)
 {
     tni_pack_writer writer;
-    const uint64_t bytes = tni_pack_file_bytes(k->kept->bytes),
-                   most = tni_runtime_pack_cache_bytes(k->session->runtime);
-    if (bytes > most)
-        return tni_fail(err, TN_E_FILE,
-                        "%" PRIu64 " bytes of them are more than the %" PRIu64
-                        " MiB that packs.cache_mib allows",
-                        bytes, most >> 20);
-    tn_status status = tni_cache_make_folders(k->path, err);
-    if (status == TN_OK)
-        status = tni_cache_make_room(k->path, bytes, most, k->allocator, err);
-    if (status != TN_OK)
-        return status;
-    status = tni_pack_writer_open(&writer, k->path, &k->key, k->kept->bytes, k->allocator, err);
+    tn_status status = tni_pack_writer_open(&writer, k->path, &k->key, k->kept->bytes, k->allocator,
+                                            err);
     if (status == TN_OK)
         status = write_packs(k, &writer, err);
     tni_pack_writer_close(&writer);
@@ -311,7 +291,7 @@ static void find_file(keeping *k)
         *bad.text = '\0';
     else if (*bad.text)
         (void)unlink(k->path);   // one that is replaced would keep its mode
-    if (!are_settled(k))         // the model could be changed once more and look the same
+    if (!tni_kept_room_has(k->session, k->path))
         return;
     status = make_file(k, &err);
     if (status == TN_OK && (status = open_file(k, true, &err)) != TN_OK && is_gone(k->path))
@@ -322,16 +302,43 @@ static void find_file(keeping *k)
         tell_bad(runtime, &bad, &err);
 }
 
+static bool are_settled(const tni_kept_packs *kept)
+{
+    for (uint32_t i = 0; i < kept->count; i++)
+        if (!tni_file_stamp_has_settled(&kept->list[i].stamp))
+            return false;
+    return true;
+}
+
+static bool begin_keeping(tn_session *session, const tn_graph *graph, uint32_t place,
+                          tni_kept_packs *kept, keeping *out_keeping)
+{
+    *out_keeping = (keeping){ .session = session,
+                              .graph = graph,
+                              .lane = &session->lanes[place],
+                              .kept = kept,
+                              .allocator = tni_runtime_allocator(session->runtime) };
+    return kept->count && !kept->is_short &&
+           tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &kept->bytes);
+}
+
+// A model that was just changed could be changed once more and look the same.
+bool tni_kept_packs_may_be_made(tn_session *session, const tn_graph *graph, uint32_t place,
+                                tni_kept_packs *kept, tni_cache_file *out_file)
+{
+    keeping k;
+    if (!begin_keeping(session, graph, place, kept, &k) || !are_settled(kept) || !find_path(&k))
+        return false;
+    tni_copy_text(out_file->name, sizeof out_file->name, strrchr(k.path, '/') + 1);
+    out_file->bytes = tni_pack_file_bytes(kept->bytes);
+    return true;
+}
+
 void tni_kept_packs_open(tn_session *session, const tn_graph *graph, uint32_t place,
                          tni_kept_packs *kept)
 {
-    keeping k = { .session = session,
-                  .graph = graph,
-                  .lane = &session->lanes[place],
-                  .kept = kept,
-                  .allocator = tni_runtime_allocator(session->runtime) };
-    if (!kept->count || kept->is_short ||
-        !tni_align_u64(kept->bytes, TNI_PACK_FILE_HEAD, &kept->bytes))
+    keeping k;
+    if (!begin_keeping(session, graph, place, kept, &k))
         return;
     if (!find_path(&k)) {
         tni_runtime_keep_no_packs(session->runtime,

@@ -1,13 +1,16 @@
-// kept_packs.h: packs of one program in a file of the user's cache, found or made. All of it is
-// called between tni_residents_begin and _end of the lane's device, as what weights.h has.
+// kept_packs.h: packs of one program in a file of the user's cache, found or made. A file is opened
+// between tni_residents_begin and _end of the lane's device, as what weights.h has.
 #ifndef TNI_EXEC_KEPT_PACKS_H
 #define TNI_EXEC_KEPT_PACKS_H
 
 #include <tenon/session.h>
 
 #include "base/file_stamp.h"
+#include "plugin/cache_room.h"
 #include "plugin/residents.h"
 #include "sched/sched.h"
+
+extern const char tni_kept_packs_folder[];   // of the cache
 
 // A pack that a file in the cache has, or is to have.
 typedef struct tni_kept_pack {
@@ -32,8 +35,11 @@ typedef struct tni_kept_packs {
 // One more to be looked for in the cache; false: it cannot be there.
 bool tni_kept_packs_add(tn_session *session, const tn_graph *graph, const tni_resident_key *key,
                         const tni_pack *pack, tni_kept_packs *kept);
-// Finds the file that has them, or makes it. Where neither can be there is none, and nothing has
-// failed: what people should know of that is logged.
+// The file of all that were added, as it is or is to be; false: none may be made now.
+bool tni_kept_packs_may_be_made(tn_session *session, const tn_graph *graph, uint32_t place,
+                                tni_kept_packs *kept, tni_cache_file *out_file);
+// Finds the file that has them, or makes it where there is room (kept_room.h). Where neither can be
+// there is none, and nothing has failed: what people should know of that is logged.
 void tni_kept_packs_open(tn_session *session, const tn_graph *graph, uint32_t place,
                          tni_kept_packs *kept);
 // NULL: it is not in a file.

@@ -159,7 +159,7 @@ static tn_status make_packed(tn_session *session, tni_compiled *compiled, uint32
     return status;
 }
 
-static tni_resident_key key_of(const tni_compiled *compiled, const tni_pack *pack)
+tni_resident_key tni_pack_key(const tni_compiled *compiled, const tni_pack *pack)
 {
     const tn_graph *graph = compiled->graph;
     const tni_value *value = &graph->values[pack->value];
@@ -179,7 +179,7 @@ static tni_resident_key key_of(const tni_compiled *compiled, const tni_pack *pac
 tn_status tni_pack_room_add(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_pack *pack, tni_pack_room *room, tn_error *err)
 {
-    const tni_resident_key key = key_of(compiled, pack);
+    const tni_resident_key key = tni_pack_key(compiled, pack);
     tni_resident *r;
     tn_status status = tni_resident_use(session, compiled, place, &key, &r, err);
     if (status != TN_OK || r)
@@ -210,7 +210,7 @@ tn_status tni_weight_packed(tn_session *session, tni_compiled *compiled, uint32_
                             const tni_pack *pack, tni_pack_room *room, tnp_buffer **out_buffer,
                             uint64_t *out_offset, tn_error *err)
 {
-    tni_resident made = { .key = key_of(compiled, pack) };
+    tni_resident made = { .key = tni_pack_key(compiled, pack) };
     tni_resident *r;
     tn_status status = tni_resident_use(session, compiled, place, &made.key, &r, err);
     if (status == TN_OK && !r)

@@ -348,7 +348,7 @@ static tn_status make_programs(tn_session *session, tni_compiled *compiled, cons
     return status;
 }
 
-tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err)
+static tn_status make_of_graph(tn_session *session, tni_compiled *compiled, tn_error *err)
 {
     tni_arena scratch;
     uint32_t count = compiled->schedule.segment_count, *first, *nodes;
@@ -360,6 +360,17 @@ tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_erro
                            : tni_fail_memory(err, "programs", count * sizeof *compiled->programs);
     tni_arena_finish(&scratch);
     return status == TN_OK ? tni_copies_make(session, compiled, err) : status;
+}
+
+tn_status tni_programs_make(tn_session *session, tni_compiled *const *graphs, uint32_t graph_count,
+                            tn_error *err)
+{
+    tn_status status = TN_OK;
+    tni_kept_room_make(session, graphs, graph_count);
+    for (uint32_t g = 0; g < graph_count && status == TN_OK; g++)
+        status = make_of_graph(session, graphs[g], err);
+    tni_kept_room_close(session);
+    return status;
 }
 
 void tni_programs_release(tn_session *session, tni_compiled *compiled)

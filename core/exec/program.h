@@ -18,7 +18,9 @@ typedef struct tni_program {   // one segment
     uint32_t *fed;        // storages: copied before it runs
 } tni_program;
 
-tn_status tni_programs_make(tn_session *session, tni_compiled *compiled, tn_error *err);
+// Those of these graphs, in their order.
+tn_status tni_programs_make(tn_session *session, tni_compiled *const *graphs, uint32_t graph_count,
+                            tn_error *err);
 void tni_programs_release(tn_session *session, tni_compiled *compiled);
 
 #endif

@@ -163,8 +163,8 @@ static tn_status load(tn_session *session, tn_error *err)
         status = allocate_arenas(session, err);
     if (status == TN_OK)
         status = tni_states_allocate(session, err);
-    for (uint32_t g = 0; g < session->graph_count && status == TN_OK; g++)
-        status = tni_programs_make(session, session->graphs[g], err);
+    if (status == TN_OK)
+        status = tni_programs_make(session, session->graphs, session->graph_count, err);
     session->is_reserved = true;
     return status;
 }

@@ -6,6 +6,7 @@
 #include "exec/fit.h"
 #include "exec/graphs.h"
 #include "exec/journal.h"
+#include "exec/kept_room.h"
 #include "exec/lane.h"
 #include "exec/relay.h"
 #include "exec/states.h"
@@ -43,6 +44,7 @@ struct tn_session {
     tni_fit fit;
     uint32_t use_count, use_capacity;
     tni_use *uses;                 // of residents
+    tni_kept_room kept_room;       // while programs are made
     bool is_plan_only;             // it is to tell whether it could be made: nothing is allocated
     bool lacks_memory;             // it could not be made: by the plan, not by a call of a device
     bool is_reserved;              // arenas and states are there: a graph that is added has to fit

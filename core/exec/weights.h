@@ -4,6 +4,7 @@
 //   weights.c     as the application has them: imported, or copied
 //   packs.c       packed
 //   kept_packs.c  packed, in a file of the user's cache
+//   kept_room.c   room for such files, before programs are made
 //
 // What is said here to be made, or found, is so between tni_residents_begin and _end of the lane's
 // device: no two sessions make one constant.
@@ -70,6 +71,8 @@ void tni_weights_report(const tn_session *session, uint32_t place, tni_weight_by
 // it is to be made, and kept next.
 tn_status tni_resident_use(tn_session *session, tni_compiled *compiled, uint32_t place,
                            const tni_resident_key *key, tni_resident **out_resident, tn_error *err);
+// What tells a pack from others on one device.
+tni_resident_key tni_pack_key(const tni_compiled *compiled, const tni_pack *pack);
 // Enters one that was made, and uses it likewise.
 tn_status tni_resident_keep(tn_session *session, tni_compiled *compiled, uint32_t place,
                             const tni_resident *made, tni_resident **out_resident, tn_error *err);

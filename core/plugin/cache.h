@@ -26,14 +26,4 @@ tn_status tni_cache_make_folders(const char *path, tn_error *err);
 tn_status tni_cache_write(const char *path, const void *data, size_t bytes, const char *magic,
                           bool is_lasting, tn_error *err);
 
-// Makes room for `bytes` more, at most `most`, within `most` bytes of the folder of `path`, a file
-// of the cache: the files that nobody has used for the longest time go. Errors: TN_E_FILE what is
-// there cannot be removed; TN_E_HOST_MEMORY. [any]
-tn_status tni_cache_make_room(const char *path, uint64_t bytes, uint64_t most,
-                              const tn_allocator *allocator, tn_error *err);
-
-// A file of the cache is used, as tni_cache_make_room counts it: what it holds and when it was
-// written stays. [any]
-void tni_cache_note_use(int file);
-
 #endif

@@ -115,6 +115,27 @@ uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t r
     return count;
 }
 
+// Packs of one file mostly follow one another.
+uint32_t tni_residents_files(tn_device *device, tni_cache_file *out, uint32_t room)
+{
+    tni_residents *all = device->residents;
+    const tni_pack_map *seen = NULL;
+    uint32_t count = 0;
+    pthread_mutex_lock(&all->table);
+    for (const tni_resident *r = all->first; r; r = r->next) {
+        if (!r->packs || r->packs == seen)
+            continue;
+        seen = r->packs;
+        if (count < room) {
+            tni_copy_text(out[count].name, sizeof out->name, strrchr(seen->path, '/') + 1);
+            out[count].bytes = seen->map.bytes;
+        }
+        count++;
+    }
+    pthread_mutex_unlock(&all->table);
+    return count;
+}
+
 // A buffer of which nothing is in the table is nobody else's: it is freed without the lock.
 void tni_resident_give_back(tn_device *device, tni_resident *resident)
 {

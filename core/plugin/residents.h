@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/file_map.h"
+#include "plugin/cache_room.h"
 
 // What tells constants of a device apart. The same bytes may be two: a pack is also told by what
 // the value makes of them.
@@ -72,6 +73,8 @@ void tni_resident_close_buffer(tn_device *device, tnp_buffer *buffer, tni_pack_m
 // How many there are that a plan counts as memory of the device, and, up to `room`, what tells them
 // apart. More do not come before the end.
 uint32_t tni_residents_list(tn_device *device, tni_resident_key *out, uint32_t room);
+// Likewise the files of packs that residents are in, some of them perhaps several times.
+uint32_t tni_residents_files(tn_device *device, tni_cache_file *out, uint32_t room);
 
 bool tni_resident_key_is_same(const tni_resident_key *a, const tni_resident_key *b);
 

@@ -55,11 +55,24 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return result;
 }
 
+// What is done in the cache: each is counted.
+static struct {
+    uint32_t looks, moves, removals;
+} done;
+
+DIR *opendir(const char *name)
+{
+    int file = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    done.looks += strstr(name, "/tenon/packs") != NULL;
+    return file < 0 ? NULL : fdopendir(file);
+}
+
 static bool is_removed_at_once;   // whatever gets its name
 
 int rename(const char *from, const char *to)
 {
     int result = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    done.moves += strstr(to, "/tenon/packs/") != NULL;
     if (is_removed_at_once)
         unlink(to);
     return result;
@@ -69,6 +82,7 @@ static bool others_remove_too;   // and are a moment earlier
 
 int unlinkat(int folder_file, const char *name, int flags)
 {
+    done.removals++;
     if (others_remove_too)
         (void)syscall(SYS_unlinkat, folder_file, name, flags);
     return (int)syscall(SYS_unlinkat, folder_file, name, flags);
@@ -154,6 +168,18 @@ static uint32_t count_files(char *name)
     if (there)
         closedir(there);
     return count;
+}
+
+// None was used for long.
+static void age_files(void)
+{
+    const struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 500 } };
+    DIR *there = opendir(packs_folder());
+    assert_non_null(there);
+    for (const struct dirent *entry; (entry = readdir(there));)
+        if (*entry->d_name != '.')
+            assert_int_equal(utimensat(dirfd(there), entry->d_name, times, 0), 0);
+    closedir(there);
 }
 
 static void clear_cache(void)
@@ -737,6 +763,182 @@ static void what_is_larger_than_the_limit_is_not_kept(void **state)
     tni_file_map_close(&large);
 }
 
+// A model of which three weights fit into the cache of 1 MiB, each in a file of its own, and the
+// fourth does not.
+enum {
+    MANY = 4,
+    MANY_ROWS = 512,
+    MANY_BYTES = MANY_ROWS * ROW / 32 * BLOCK_BYTES,   // of a weight: 272 KiB
+};
+
+typedef struct many {
+    tni_file_map map;
+    tn_graph *graphs[MANY];   // of a weight each
+    tn_runtime *runtime;
+} many;
+
+static void open_many(many *m)
+{
+    const tn_allocator allocator = tni_allocator(NULL);
+    tn_error err = { 0 };
+    unsigned char *weights = malloc(MANY * MANY_BYTES);
+    assert_non_null(weights);
+    rig_fill_q8_0(weights, MANY * MANY_BYTES, 3);
+    test_folder_write(&folder, "many", weights, MANY * MANY_BYTES);
+    free(weights);
+    assert_int_equal(
+        tni_file_map_open(&m->map, test_folder_path(&folder, "many"), false, 0, &allocator, &err),
+        TN_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        m->graphs[i] = rig_graph();
+        tn_value x = rig_input(m->graphs[i], "x", 1, ROW, 0, 0);
+        rig_finish(m->graphs[i],
+                   rig_products(m->graphs[i], x, m->map.data, ROW, MANY_ROWS, i, i + 1));
+    }
+}
+
+static void close_many(many *m)
+{
+    for (uint32_t i = 0; i < MANY; i++)
+        tn_graph_destroy(m->graphs[i]);
+    tni_file_map_close(&m->map);
+}
+
+static void begin_many(many *m, const char *limit)
+{
+    m->runtime = runtime_of((const char *[]){ Q8, ON, limit, NULL });
+    memset(&done, 0, sizeof done);
+}
+
+#define ONE_MIB "packs.cache_mib=1"
+#define ROOM    "packs.cache_mib=64"
+
+// A session of `count` of the weights, some of which come from files or go there.
+static tn_session *session_of_many(const many *m, uint32_t first, uint32_t count, uint32_t cached)
+{
+    tn_session *session = rig_session(m->runtime, (const tn_graph *const *)&m->graphs[first], count,
+                                      (const char *[]){ "cpu0", NULL });
+    assert_int_equal(rig_memory(session).weight_cached_bytes, cached * MANY_BYTES);
+    assert_int_equal(rig_memory(session).weight_copied_bytes, (count - cached) * MANY_BYTES);
+    return session;
+}
+
+// The same as a process of its own.
+static void start_many(many *m, const char *limit, uint32_t count, uint32_t cached)
+{
+    begin_many(m, limit);
+    tn_session_destroy(session_of_many(m, 0, count, cached));
+    tn_runtime_destroy(m->runtime);
+}
+
+// Looking for room for each file would go through all that are there each time.
+static void the_folder_is_gone_through_once(void **state)
+{
+    (void)state;
+    many m;
+    open_many(&m);
+    for (uint32_t count = 1; count <= MANY; count++) {
+        clear_cache();
+        start_many(&m, ROOM, count, count);
+        assert_int_equal(done.looks, 1);
+        assert_int_equal(done.moves, count);
+        start_many(&m, ROOM, count, count);
+        assert_int_equal(done.looks, 0);
+        assert_int_equal(done.moves, 0);
+    }
+    need_no_warning();
+    close_many(&m);
+}
+
+// Else its files would push one another out, and be written at every start.
+static void what_does_not_fit_as_a_whole_is_not_kept(void **state)
+{
+    (void)state;
+    many m;
+    open_many(&m);
+    start_once(0, PACKED_BYTES);
+    for (int i = 0; i < 2; i++) {
+        start_many(&m, ONE_MIB, MANY, 0);
+        assert_int_equal(done.moves, 0);
+        assert_int_equal(done.removals, 0);
+        need_one_warning("packs are not kept", "1 MiB that packs.cache_mib allows");
+    }
+    start_once(PACKED_BYTES, 0);
+    for (int i = 0; i < 2; i++) {
+        start_many(&m, ONE_MIB, 3, 3);
+        assert_int_equal(done.moves, i == 0 ? 3 : 0);
+        assert_int_equal(done.removals, i == 0 ? 1 : 0);   // of the other model
+        need_no_warning();
+    }
+    close_many(&m);
+}
+
+// Nor do those of another session go, which uses them.
+static void what_a_session_uses_stays(void **state)
+{
+    (void)state;
+    many m;
+    open_many(&m);
+    for (int i = 0; i < 2; i++) {
+        begin_many(&m, ONE_MIB);
+        tn_session *first = session_of_many(&m, 0, 2, 2);
+        tn_session *second = session_of_many(&m, 1, 2, 2);   // one weight more
+        need_no_warning();
+        tn_session *third = session_of_many(&m, 0, MANY, 3);
+        need_one_warning("packs are not kept", "1 MiB that packs.cache_mib allows");
+        assert_int_equal(done.moves, i == 0 ? 3 : 0);
+        assert_int_equal(done.removals, 0);
+        assert_int_equal(count_files(NULL), 3);
+        tn_session_destroy(first);
+        tn_session_destroy(second);
+        tn_session_destroy(third);
+        tn_runtime_destroy(m.runtime);
+    }
+    close_many(&m);
+}
+
+// However long they were not used: what nobody of them needs goes first.
+static void files_of_a_placement_make_no_room_for_one_another(void **state)
+{
+    (void)state;
+    static unsigned char filler[250 << 10];
+    char name[TEST_PATH_BYTES];
+    many m;
+    open_many(&m);
+    start_many(&m, ONE_MIB, 3, 3);
+    assert_int_equal(count_files(name), 3);
+    assert_int_equal(remove(name), 0);
+    age_files();
+    test_folder_write(&folder, "cache/tenon/packs/young", filler, sizeof filler);
+    start_many(&m, ONE_MIB, 3, 3);
+    assert_int_equal(done.moves, 1);
+    assert_int_equal(done.removals, 1);
+    assert_int_equal(access(test_folder_path(&folder, "cache/tenon/packs/young"), F_OK), -1);
+    assert_int_equal(count_files(NULL), 3);
+    need_no_warning();
+    close_many(&m);
+}
+
+// A limit that was lowered: what is there is used, and nothing comes to it.
+static void what_is_there_is_used_beyond_the_limit(void **state)
+{
+    (void)state;
+    char name[TEST_PATH_BYTES];
+    many m;
+    open_many(&m);
+    start_many(&m, ROOM, MANY, MANY);
+    start_many(&m, ONE_MIB, MANY, MANY);
+    need_no_warning();
+    assert_int_equal(count_files(name), MANY);
+    test_turn_bit(name, 5000);
+    start_many(&m, ONE_MIB, MANY, MANY - 1);
+    assert_int_equal(done.moves, 0);
+    assert_int_equal(count_files(NULL), MANY - 1);
+    start_many(&m, ONE_MIB, MANY, 0);
+    need_one_warning("packs are not kept", "1 MiB that packs.cache_mib allows");
+    close_many(&m);
+}
+
 static void processes_at_once_agree(void **state)
 {
     (void)state;
@@ -929,6 +1131,11 @@ int main(void)
         cmocka_unit_test_setup(a_file_in_use_takes_no_descriptor, begin_empty),
         cmocka_unit_test_setup(a_link_to_nothing_is_replaced, begin_empty),
         cmocka_unit_test_setup(what_is_larger_than_the_limit_is_not_kept, begin_empty),
+        cmocka_unit_test_setup(the_folder_is_gone_through_once, begin_empty),
+        cmocka_unit_test_setup(what_does_not_fit_as_a_whole_is_not_kept, begin_empty),
+        cmocka_unit_test_setup(what_a_session_uses_stays, begin_empty),
+        cmocka_unit_test_setup(files_of_a_placement_make_no_room_for_one_another, begin_empty),
+        cmocka_unit_test_setup(what_is_there_is_used_beyond_the_limit, begin_empty),
         cmocka_unit_test_setup(processes_at_once_agree, begin_empty),
         cmocka_unit_test_setup(a_device_without_imports_gets_copies, begin_empty),
         cmocka_unit_test_setup(a_file_that_changes_in_use_is_told, begin_empty),
