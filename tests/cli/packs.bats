@@ -81,6 +81,20 @@ packs=.cache/tenon/packs
     [[ "$stderr" == *"1 MiB that packs.cache_mib allows"* ]]
 }
 
+@test "of a placement that does not fit as a whole nothing is written, and nothing goes for it" {
+    tenon run austen "It is" -n 2 --set packs.cache=on
+    ls "$packs" >before
+    all=$(du -s --apparent-size -BM "$packs" | cut -f 1)
+    limit=$((${all%M} - 1))
+    [ "$limit" -gt 1 ]
+    for time in first second; do
+        run --separate-stderr tenon plan austen --set plugin.cpu.devices=4 -sm row --set packs.cache=on --set "packs.cache_mib=$limit"
+        [ "$status" -eq 0 ]
+        [ "$(grep -c "of them are more than the $limit MiB that packs.cache_mib allows" <<<"$stderr")" = 1 ]
+        ls "$packs" | cmp - before
+    done
+}
+
 @test "nothing is kept of a model that was read into memory, or is not packed" {
     tenon run austen "It is" -n 2 --set packs.cache=on --no-mmap
     tenon run austen "It is" -n 2 --set packs.cache=on --no-repack
