@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "level_avx512vnni.h"
 
 #define LANES 16
@@ -51,22 +52,36 @@ static inline void store_first(float *at, int64_t n, floats value)
         _mm512_mask_storeu_ps(at, first_lanes(n), value);
 }
 
-// n <= 16 floats, or F16 numbers as floats, at `at`; lanes from n on are 0, and not read.
-typedef floats load_vector(const char *at, int64_t n);
-
-static inline floats load_f32(const char *at, int64_t n)
+static inline floats v_first(int64_t n, floats v, floats fill)
 {
-    return load_first((const float *)(const void *)at, n);
+    return n >= LANES ? v : _mm512_mask_blend_ps(first_lanes(n), fill, v);
 }
 
-static inline floats load_f16(const char *at, int64_t n)
+// n <= 16 elements as floats: numbers i to i + n - 1 of what lies at `at`, of Q8_0 of one block
+// there, i a multiple of 16; lanes from n on are 0, and not read where elements stand alone.
+typedef floats load_vector(const char *at, int64_t i, int64_t n);
+
+static inline floats load_f32(const char *at, int64_t i, int64_t n)
+{
+    return load_first((const float *)(const void *)at + i, n);
+}
+
+static inline floats load_f16(const char *at, int64_t i, int64_t n)
 {
     uint16_t first[LANES] = { 0 };
 
     if (n >= LANES)
-        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at));
-    memcpy(first, at, (size_t)n * sizeof *first);
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(at + 2 * i)));
+    memcpy(first, at + 2 * i, (size_t)n * sizeof *first);
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)first));
+}
+
+static inline floats load_q8_0(const char *at, int64_t i, int64_t n)
+{
+    __m128i q = _mm_loadu_si128((const __m128i *)(const void *)(at + 2 + i));
+    __m512 d = _mm512_cvtph_ps(_mm256_set1_epi16((short)cpu_load_u16(at)));
+
+    return v_first(n, _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q))), v_set(0.0f));
 }
 
 // The order of the sum is fixed: halves, quarters, eighths, then the pair.
@@ -216,11 +231,6 @@ static inline floats v_with_sign(floats size, floats x)
 static inline floats v_round(floats x)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(x));
-}
-
-static inline floats v_first(int64_t n, floats v, floats fill)
-{
-    return n >= LANES ? v : _mm512_mask_blend_ps(first_lanes(n), fill, v);
 }
 
 static inline floats v_scale(floats x, floats n)
