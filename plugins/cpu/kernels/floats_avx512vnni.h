@@ -138,25 +138,30 @@ static inline floats add_pairs(floats a, floats b)   // in each quarter: a's two
     return v_add(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
 }
 
-static inline void store_sums_of_16(float *to, int64_t stride, const floats v[4][4])
+// 3 or 4 tokens, 4 sums each.
+static inline __attribute__((always_inline)) void
+store_sums_together(float *to, int64_t stride, int tokens, const floats (*v)[4])
 {
     const __m512i turned = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    floats third = add_quarters(v[2]), fourth = tokens == 4 ? add_quarters(v[3]) : third;
     floats all = add_pairs(add_eighths(add_quarters(v[0]), add_quarters(v[1])),
-                           add_eighths(add_quarters(v[2]), add_quarters(v[3])));
+                           add_eighths(third, fourth));
 
     all = _mm512_permutexvar_ps(turned, all);
     _mm_storeu_ps(to, _mm512_castps512_ps128(all));
     _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(all, 1));
     _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(all, 2));
-    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
+    if (tokens == 4)
+        _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
 }
 
-// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits; 16 of them in the same steps.
+// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits; those of 3 or 4 tokens in the same
+// steps.
 static inline __attribute__((always_inline)) void
 store_sums_of_tile(float *to, int64_t stride, int tokens, const floats (*v)[4])
 {
-    if (tokens == 4)
-        store_sums_of_16(to, stride, v);
+    if (tokens == 3 || tokens == 4)
+        store_sums_together(to, stride, tokens, v);
     else
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++)
