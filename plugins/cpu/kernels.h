@@ -57,9 +57,10 @@ typedef void cpu_decode_kernel(int64_t n, const void *from, float *to);
 // throughout; one of Q8_0 too
 typedef void cpu_encode_kernel(int64_t n, const float *from, void *to);
 
-// out[t * out_stride + r] = sum over i < k of w[r][i] * x[t][i], for r < rows, t < tokens; w F32 or
-// F16. Strides in bytes for w and x, in elements for out. The order of the sum depends on k alone,
-// and F16 gives the bits of its values in F32.
+// out[t * out_stride + r] = sum over i < k of w[r][i] * x[t][i], for r < rows, t < tokens; w F32,
+// F16 or Q8_0, whose last block is there to its end. Strides in bytes for w and x, in elements for
+// out. The order of the sum depends on k alone, and F16 and Q8_0 give the bits of their values in
+// F32.
 typedef void cpu_matmul_kernel(int64_t rows, int64_t tokens, int64_t k, const void *w,
                                int64_t w_stride, const float *x, int64_t x_stride, float *out,
                                int64_t out_stride);
@@ -89,8 +90,8 @@ typedef void cpu_matmul_q8_kernel(int64_t panels, int64_t tokens, int64_t blocks
 typedef void cpu_matvec_q8_kernel(int64_t rows, int64_t blocks, const void *w, int64_t stride,
                                   const void *x, float *acc);
 
-// out[j][i] = sum over s < n of p[j][s] * v[s][i], for i < width, j < count; s in order; v F32 or
-// F16. Strides in bytes for v, in elements for p and out.
+// out[j][i] = sum over s < n of p[j][s] * v[s][i], for i < width, j < count; s in order; v and its
+// bits as w above. Strides in bytes for v, in elements for p and out.
 typedef void cpu_row_sums_kernel(int64_t count, int64_t n, int64_t width, const float *p,
                                  int64_t p_stride, const void *v, int64_t v_stride, float *out,
                                  int64_t out_stride);

@@ -26,12 +26,13 @@ enum {
     ROW_BYTES = K * 4,   // at most, of any type
     KEYS = 64,           // as in attention
     HEAD = 64,
+    HEAD_BYTES = HEAD / CPU_BLOCK * CPU_Q8_0_BYTES,
     N = 4096   // elements of one row
 };
 
 // Operands, filled with bytes that are small numbers in every type.
 static struct operands {
-    char weights[ROWS * ROW_BYTES * 2];
+    char weights[PANELS * ROWS * ROW_BYTES];
     char panel[PANELS * BLOCKS * 1024];
     cpu_block_q8 x[TOKENS * BLOCKS];
     float rows[TOKENS * K], sums[TOKENS * K], more[TOKENS * K];
@@ -97,7 +98,7 @@ typedef struct product {   // of a block type
     cpu_pack_kernel *pack;
     cpu_matmul_q8_kernel *matmul;
     cpu_matvec_q8_kernel *matvec;
-    int64_t stride;
+    int64_t stride, panel_bytes;   // from row to row; of a panel, for one block
     cpu_decode_kernel *decode;
     int64_t tokens;   // of the decoded way
 } product;
@@ -111,7 +112,9 @@ static void call_pack(const void *context)
 static void call_pack_and_matmul(const void *context)
 {
     const product *p = context;
-    call_pack(p);
+    for (int64_t panel = 0; panel < PANELS; panel++)
+        p->pack(ROWS, BLOCKS, o->weights + panel * ROWS * p->stride, p->stride,
+                cpu_panel_at(o->panel, k->panels_together, panel, BLOCKS * p->panel_bytes));
     p->matmul(PANELS, TOKENS, BLOCKS, o->panel, o->x, BLOCKS * sizeof(cpu_block_q8), o->sums,
               PANELS * ROWS, 1);
 }
@@ -132,12 +135,13 @@ static void call_decoded(const void *context)
 
 // A block type: bytes of 32 weights, or the eighth part of those of 256.
 static void products(const char *type, double block_bytes, cpu_pack_kernel *pack,
-                     cpu_matmul_q8_kernel *matmul, cpu_matvec_q8_kernel *matvec,
-                     cpu_decode_kernel *decode)
+                     int64_t panel_bytes, cpu_matmul_q8_kernel *matmul,
+                     cpu_matvec_q8_kernel *matvec, cpu_decode_kernel *decode)
 {
     double bytes = ROWS * BLOCKS * block_bytes, each = 2.0 * ROWS * K;
-    const product p = { pack, matmul, matvec, (int64_t)(BLOCKS * block_bytes), decode, TOKENS },
-                  packed = { pack, matmul, matvec, CPU_PACKED, decode, 1 };
+    int64_t stride = (int64_t)(BLOCKS * block_bytes);
+    const product p = { pack, matmul, matvec, stride, panel_bytes, decode, TOKENS },
+                  packed = { pack, matmul, matvec, CPU_PACKED, panel_bytes, decode, 1 };
     char name[40];
 
     snprintf(name, sizeof name, "pack_%s", type);
@@ -160,27 +164,30 @@ static void products(const char *type, double block_bytes, cpu_pack_kernel *pack
 
 static void measure_products(void)
 {
-    products("q4_0", CPU_Q4_0_BYTES, k->pack_q4_0, k->matmul_q4_1_q8, k->matvec_q4_0_q8,
+    const int64_t affine = sizeof(cpu_panel_q4_1), q2_k = sizeof(cpu_panel_q2_k),
+                  q8_0 = k->panel_q8_0_bytes, q6_k = k->panel_q6_k_bytes;
+
+    products("q4_0", CPU_Q4_0_BYTES, k->pack_q4_0, affine, k->matmul_q4_1_q8, k->matvec_q4_0_q8,
              k->decode_q4_0);
-    products("q4_1", CPU_Q4_1_BYTES, k->pack_q4_1, k->matmul_q4_1_q8, k->matvec_q4_1_q8,
+    products("q4_1", CPU_Q4_1_BYTES, k->pack_q4_1, affine, k->matmul_q4_1_q8, k->matvec_q4_1_q8,
              k->decode_q4_1);
-    products("q5_0", CPU_Q5_0_BYTES, k->pack_q5_0, k->matmul_q5_1_q8, k->matvec_q5_0_q8,
+    products("q5_0", CPU_Q5_0_BYTES, k->pack_q5_0, affine, k->matmul_q5_1_q8, k->matvec_q5_0_q8,
              k->decode_q5_0);
-    products("q5_1", CPU_Q5_1_BYTES, k->pack_q5_1, k->matmul_q5_1_q8, k->matvec_q5_1_q8,
+    products("q5_1", CPU_Q5_1_BYTES, k->pack_q5_1, affine, k->matmul_q5_1_q8, k->matvec_q5_1_q8,
              k->decode_q5_1);
-    products("q8_0", CPU_Q8_0_BYTES, k->pack_q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
+    products("q8_0", CPU_Q8_0_BYTES, k->pack_q8_0, q8_0, k->matmul_q8_0_q8, k->matvec_q8_0_q8,
              k->decode_q8_0);
-    products("iq4_nl", CPU_IQ4_NL_BYTES, k->pack_iq4_nl, k->matmul_q8_0_q8, k->matvec_iq4_nl_q8,
-             k->decode_iq4_nl);
-    products("q2_k", CPU_Q2_K_BYTES / 8.0, k->pack_q2_k, k->matmul_q2_k_q8, k->matvec_q2_k_q8,
+    products("iq4_nl", CPU_IQ4_NL_BYTES, k->pack_iq4_nl, q8_0, k->matmul_q8_0_q8,
+             k->matvec_iq4_nl_q8, k->decode_iq4_nl);
+    products("q2_k", CPU_Q2_K_BYTES / 8.0, k->pack_q2_k, q2_k, k->matmul_q2_k_q8, k->matvec_q2_k_q8,
              k->decode_q2_k);
-    products("q3_k", CPU_Q3_K_BYTES / 8.0, k->pack_q3_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8,
+    products("q3_k", CPU_Q3_K_BYTES / 8.0, k->pack_q3_k, q6_k, k->matmul_q6_k_q8, k->matvec_q3_k_q8,
              k->decode_q3_k);
-    products("q4_k", CPU_Q4_K_BYTES / 8.0, k->pack_q4_k, k->matmul_q4_1_q8, k->matvec_q4_k_q8,
-             k->decode_q4_k);
-    products("q5_k", CPU_Q5_K_BYTES / 8.0, k->pack_q5_k, k->matmul_q5_1_q8, k->matvec_q5_k_q8,
-             k->decode_q5_k);
-    products("q6_k", CPU_Q6_K_BYTES / 8.0, k->pack_q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8,
+    products("q4_k", CPU_Q4_K_BYTES / 8.0, k->pack_q4_k, affine, k->matmul_q4_1_q8,
+             k->matvec_q4_k_q8, k->decode_q4_k);
+    products("q5_k", CPU_Q5_K_BYTES / 8.0, k->pack_q5_k, affine, k->matmul_q5_1_q8,
+             k->matvec_q5_k_q8, k->decode_q5_k);
+    products("q6_k", CPU_Q6_K_BYTES / 8.0, k->pack_q6_k, q6_k, k->matmul_q6_k_q8, k->matvec_q6_k_q8,
              k->decode_q6_k);
 }
 
@@ -237,8 +244,11 @@ static void measure_floats(void)
     measure_matmul("matmul_f16", (matmul){ k->matmul_f16, ROWS, 1, K, o->weights, K * 2 });
     measure_matmul("scores_f32", (matmul){ k->matmul_f32, KEYS, 24, HEAD, o->more, HEAD * 4 });
     measure_matmul("scores_f16", (matmul){ k->matmul_f16, KEYS, 3, HEAD, o->weights, HEAD * 2 });
+    measure_matmul("scores_q8_0",
+                   (matmul){ k->matmul_q8_0, KEYS, 3, HEAD, o->weights, HEAD_BYTES });
     measure_row_sums("row_sums_f32", (row_sums){ k->row_sums_f32, 24, o->more, HEAD * 4 });
     measure_row_sums("row_sums_f16", (row_sums){ k->row_sums_f16, 3, o->weights, HEAD * 2 });
+    measure_row_sums("row_sums_q8_0", (row_sums){ k->row_sums_q8_0, 3, o->weights, HEAD_BYTES });
     measure("softmax_keys", (work){ 0, KEYS * 8 }, call_softmax_of_keys, NULL);
 }
 

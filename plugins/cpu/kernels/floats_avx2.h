@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "level_avx2.h"
 
 #define LANES 8
@@ -33,22 +34,39 @@ static inline void store_first(float *at, int64_t n, __m256 value)
         _mm256_maskstore_ps(at, first_lanes(n), value);
 }
 
-// n <= 8 floats, or F16 numbers as floats, at `at`; lanes from n on are 0, and not read.
-typedef __m256 load_vector(const char *at, int64_t n);
-
-static inline __m256 load_f32(const char *at, int64_t n)
+// Lanes from n on, if there are any, are `fill`.
+static inline floats v_first(int64_t n, floats v, floats fill)
 {
-    return load_first((const float *)(const void *)at, n);
+    return n >= LANES ? v : _mm256_blendv_ps(fill, v, _mm256_castsi256_ps(first_lanes(n)));
 }
 
-static inline __m256 load_f16(const char *at, int64_t n)
+// n <= 8 elements as floats: numbers i to i + n - 1 of what lies at `at`, of Q8_0 of one block
+// there, i a multiple of 8; lanes from n on are 0, and not read where elements stand alone.
+typedef __m256 load_vector(const char *at, int64_t i, int64_t n);
+
+static inline __m256 load_f32(const char *at, int64_t i, int64_t n)
+{
+    return load_first((const float *)(const void *)at + i, n);
+}
+
+static inline __m256 load_f16(const char *at, int64_t i, int64_t n)
 {
     uint16_t first[LANES] = { 0 };
 
     if (n >= LANES)
-        return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)at));
-    memcpy(first, at, (size_t)n * sizeof *first);
+        return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + 2 * i)));
+    memcpy(first, at + 2 * i, (size_t)n * sizeof *first);
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)first));
+}
+
+// The bits of cpu_decode_q8_0: the product is exact, 11 bits times 8.
+static inline __m256 load_q8_0(const char *at, int64_t i, int64_t n)
+{
+    __m128i q = _mm_loadl_epi64((const __m128i *)(const void *)(at + 2 + i));
+    __m256 d = _mm256_cvtph_ps(_mm_set1_epi16((short)cpu_load_u16(at)));
+
+    return v_first(n, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q))),
+                   _mm256_setzero_ps());
 }
 
 // The order of the sum is fixed: halves, then quarters, then the pair.
@@ -164,12 +182,6 @@ static inline floats v_with_sign(floats size, floats x)
 static inline floats v_round(floats x)
 {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-// Lanes from n on, if there are any, are `fill`.
-static inline floats v_first(int64_t n, floats v, floats fill)
-{
-    return n >= LANES ? v : _mm256_blendv_ps(fill, v, _mm256_castsi256_ps(first_lanes(n)));
 }
 
 static inline floats power_of_words(__m256i n)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "level_avx512vnni.h"
 
 #define LANES 16
@@ -51,22 +52,36 @@ static inline void store_first(float *at, int64_t n, floats value)
         _mm512_mask_storeu_ps(at, first_lanes(n), value);
 }
 
-// n <= 16 floats, or F16 numbers as floats, at `at`; lanes from n on are 0, and not read.
-typedef floats load_vector(const char *at, int64_t n);
-
-static inline floats load_f32(const char *at, int64_t n)
+static inline floats v_first(int64_t n, floats v, floats fill)
 {
-    return load_first((const float *)(const void *)at, n);
+    return n >= LANES ? v : _mm512_mask_blend_ps(first_lanes(n), fill, v);
 }
 
-static inline floats load_f16(const char *at, int64_t n)
+// n <= 16 elements as floats: numbers i to i + n - 1 of what lies at `at`, of Q8_0 of one block
+// there, i a multiple of 16; lanes from n on are 0, and not read where elements stand alone.
+typedef floats load_vector(const char *at, int64_t i, int64_t n);
+
+static inline floats load_f32(const char *at, int64_t i, int64_t n)
+{
+    return load_first((const float *)(const void *)at + i, n);
+}
+
+static inline floats load_f16(const char *at, int64_t i, int64_t n)
 {
     uint16_t first[LANES] = { 0 };
 
     if (n >= LANES)
-        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at));
-    memcpy(first, at, (size_t)n * sizeof *first);
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(at + 2 * i)));
+    memcpy(first, at + 2 * i, (size_t)n * sizeof *first);
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)first));
+}
+
+static inline floats load_q8_0(const char *at, int64_t i, int64_t n)
+{
+    __m128i q = _mm_loadu_si128((const __m128i *)(const void *)(at + 2 + i));
+    __m512 d = _mm512_cvtph_ps(_mm256_set1_epi16((short)cpu_load_u16(at)));
+
+    return v_first(n, _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q))), v_set(0.0f));
 }
 
 // The order of the sum is fixed: halves, quarters, eighths, then the pair.
@@ -123,25 +138,30 @@ static inline floats add_pairs(floats a, floats b)   // in each quarter: a's two
     return v_add(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
 }
 
-static inline void store_sums_of_16(float *to, int64_t stride, const floats v[4][4])
+// 3 or 4 tokens, 4 sums each.
+static inline __attribute__((always_inline)) void
+store_sums_together(float *to, int64_t stride, int tokens, const floats (*v)[4])
 {
     const __m512i turned = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    floats third = add_quarters(v[2]), fourth = tokens == 4 ? add_quarters(v[3]) : third;
     floats all = add_pairs(add_eighths(add_quarters(v[0]), add_quarters(v[1])),
-                           add_eighths(add_quarters(v[2]), add_quarters(v[3])));
+                           add_eighths(third, fourth));
 
     all = _mm512_permutexvar_ps(turned, all);
     _mm_storeu_ps(to, _mm512_castps512_ps128(all));
     _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(all, 1));
     _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(all, 2));
-    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
+    if (tokens == 4)
+        _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
 }
 
-// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits; 16 of them in the same steps.
+// to[t * stride + r] = sum_lanes(v[t][r]), with the same bits; those of 3 or 4 tokens in the same
+// steps.
 static inline __attribute__((always_inline)) void
 store_sums_of_tile(float *to, int64_t stride, int tokens, const floats (*v)[4])
 {
-    if (tokens == 4)
-        store_sums_of_16(to, stride, v);
+    if (tokens == 3 || tokens == 4)
+        store_sums_together(to, stride, tokens, v);
     else
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++)
@@ -216,11 +236,6 @@ static inline floats v_with_sign(floats size, floats x)
 static inline floats v_round(floats x)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(x));
-}
-
-static inline floats v_first(int64_t n, floats v, floats fill)
-{
-    return n >= LANES ? v : _mm512_mask_blend_ps(first_lanes(n), fill, v);
 }
 
 static inline floats v_scale(floats x, floats n)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "level_neon.h"
 
 #define LANES 4
@@ -40,20 +41,40 @@ static inline void store_first(float *at, int64_t n, floats value)
     memcpy(at, first, (size_t)n * sizeof *first);
 }
 
-// n <= 4 floats, or F16 numbers as floats, at `at`; lanes from n on are 0, and not read.
-typedef floats load_vector(const char *at, int64_t n);
-
-static inline floats load_f32(const char *at, int64_t n)
+static inline floats v_first(int64_t n, floats v, floats fill)
 {
-    return load_first((const float *)(const void *)at, n);
+    static const uint32_t lane[LANES] = { 0, 1, 2, 3 };
+
+    return n >= LANES ? v
+                      : vbslq_f32(vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n)), v, fill);
 }
 
-static inline floats load_f16(const char *at, int64_t n)
+// n <= 4 elements as floats: numbers i to i + n - 1 of what lies at `at`, of Q8_0 of one block
+// there, i a multiple of 4; lanes from n on are 0, and not read where elements stand alone.
+typedef floats load_vector(const char *at, int64_t i, int64_t n);
+
+static inline floats load_f32(const char *at, int64_t i, int64_t n)
+{
+    return load_first((const float *)(const void *)at + i, n);
+}
+
+static inline floats load_f16(const char *at, int64_t i, int64_t n)
 {
     uint16_t first[LANES] = { 0 };
 
-    memcpy(first, at, n >= LANES ? sizeof first : (size_t)n * sizeof *first);
+    memcpy(first, at + 2 * i, n >= LANES ? sizeof first : (size_t)n * sizeof *first);
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(first)));
+}
+
+static inline floats load_q8_0(const char *at, int64_t i, int64_t n)
+{
+    floats d = vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(cpu_load_u16(at))));
+    int32_t four;
+    int16x8_t q;
+
+    memcpy(&four, at + 2 + i, sizeof four);
+    q = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)));
+    return v_first(n, vmulq_f32(d, vcvtq_f32_s32(vmovl_s16(vget_low_s16(q)))), v_set(0.0f));
 }
 
 // The order of the sum is fixed: neighbours, then both.
@@ -148,14 +169,6 @@ static inline floats v_with_sign(floats size, floats x)
 static inline floats v_round(floats x)
 {
     return vrndnq_f32(x);
-}
-
-static inline floats v_first(int64_t n, floats v, floats fill)
-{
-    static const uint32_t lane[LANES] = { 0, 1, 2, 3 };
-
-    return n >= LANES ? v
-                      : vbslq_f32(vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n)), v, fill);
 }
 
 static inline floats power_of_words(int32x4_t n)

@@ -50,6 +50,30 @@ void cpu_matmul_f16_scalar(int64_t rows, int64_t tokens, int64_t k, const void *
         }
 }
 
+// d * q, exact.
+static float q8_0_at(const char *row, int64_t i)
+{
+    const char *block = row + i / CPU_BLOCK * CPU_Q8_0_BYTES;
+
+    return cpu_half_to_float(cpu_load_u16(block)) * (float)(int8_t)block[2 + i % CPU_BLOCK];
+}
+
+void cpu_matmul_q8_0_scalar(int64_t rows, int64_t tokens, int64_t k, const void *w,
+                            int64_t w_stride, const float *x, int64_t x_stride, float *out,
+                            int64_t out_stride)
+{
+    for (int64_t t = 0; t < tokens; t++)
+        for (int64_t r = 0; r < rows; r++) {
+            const char *row = (const char *)w + r * w_stride;
+            const float *x_t = (const float *)(const void *)((const char *)x + t * x_stride);
+            float lane[LANES] = { 0 };
+
+            for (int64_t i = 0; i < k; i++)
+                lane[i % LANES] += q8_0_at(row, i) * x_t[i];
+            out[t * out_stride + r] = sum_lanes(lane);
+        }
+}
+
 void cpu_pack_q4_1_scalar(int64_t rows, int64_t blocks, const void *w, int64_t stride, void *panel)
 {
     cpu_panel_q4_1 *to = panel;
@@ -173,5 +197,19 @@ void cpu_row_sums_f16_scalar(int64_t count, int64_t n, int64_t width, const floa
 
                 out[j * out_stride + i] += p[j * p_stride + s] * value;
             }
+    }
+}
+
+void cpu_row_sums_q8_0_scalar(int64_t count, int64_t n, int64_t width, const float *p,
+                              int64_t p_stride, const void *v, int64_t v_stride, float *out,
+                              int64_t out_stride)
+{
+    for (int64_t j = 0; j < count; j++) {
+        for (int64_t i = 0; i < width; i++)
+            out[j * out_stride + i] = 0.0f;
+        for (int64_t s = 0; s < n; s++)
+            for (int64_t i = 0; i < width; i++)
+                out[j * out_stride + i] += p[j * p_stride + s] *
+                                           q8_0_at((const char *)v + s * v_stride, i);
     }
 }

@@ -26,7 +26,7 @@
 
 #define KEYS        64
 #define QUERIES     96
-#define FEW_QUERIES 6   // up to here F16 is decoded in the kernels, once a tile, not before
+#define FEW_QUERIES 6   // up to here F16 and Q8_0 are decoded in the kernels, once a tile
 
 typedef struct shape {
     int64_t D, E, H, G, R, T, S;
@@ -182,21 +182,22 @@ static void load_queries(const cpu_job *job, const shape *s, const work *w, int6
 // Rows of one head of k or v, ready for a kernel.
 typedef struct rows {
     const char *data;
-    int64_t stride;
-    int is_f16;
-} rows;   // stride in bytes
+    int64_t stride;    // bytes
+    tnp_dtype dtype;   // F32, F16 or Q8_0
+} rows;
 
-// Rows keys.begin .. keys.end - 1 of head g: F32 where they are, F16 too when few queries meet
-// them, else decoded in room.
+// Rows keys.begin .. keys.end - 1 of head g: F32 where they are, F16 and Q8_0 too when few queries
+// meet them, else decoded in room.
 static rows load_rows(const cpu_job *job, const cpu_tensor *t, int64_t g, span keys,
                       int64_t elements, int64_t queries, float *room, int64_t room_elements)
 {
     const char *row = t->data + g * t->strides[1] + keys.begin * t->strides[2];
-    int is_f16 = t->dtype == TNP_DTYPE_F16 && queries <= FEW_QUERIES;
-    rows decoded = { (const char *)room, room_elements * (int64_t)sizeof(float), 0 };
+    int is_decoded_by_kernels = (t->dtype == TNP_DTYPE_F16 || t->dtype == TNP_DTYPE_Q8_0) &&
+                                queries <= FEW_QUERIES;
+    rows decoded = { (const char *)room, room_elements * (int64_t)sizeof(float), TNP_DTYPE_F32 };
 
-    if ((t->dtype == TNP_DTYPE_F32 || is_f16) && cpu_has_unit_rows(t))
-        return (rows){ row, t->strides[2], is_f16 };
+    if ((t->dtype == TNP_DTYPE_F32 || is_decoded_by_kernels) && cpu_has_unit_rows(t))
+        return (rows){ row, t->strides[2], t->dtype };
     for (int64_t s = 0; s < keys.end - keys.begin; s++, row += t->strides[2]) {
         float *to = room + s * room_elements;
         const float *from = cpu_read(job->kernels, t, row, 0, elements, to);
@@ -205,6 +206,20 @@ static rows load_rows(const cpu_job *job, const cpu_tensor *t, int64_t g, span k
             memcpy(to, from, (size_t)elements * sizeof *to);
     }
     return decoded;
+}
+
+static cpu_matmul_kernel *products_with(const cpu_kernels *kernels, tnp_dtype dtype)
+{
+    return dtype == TNP_DTYPE_F16    ? kernels->matmul_f16
+           : dtype == TNP_DTYPE_Q8_0 ? kernels->matmul_q8_0
+                                     : kernels->matmul_f32;
+}
+
+static cpu_row_sums_kernel *sums_of(const cpu_kernels *kernels, tnp_dtype dtype)
+{
+    return dtype == TNP_DTYPE_F16    ? kernels->row_sums_f16
+           : dtype == TNP_DTYPE_Q8_0 ? kernels->row_sums_q8_0
+                                     : kernels->row_sums_f32;
 }
 
 // Products to scores: softcap, mask, for the keys that token t sees.
@@ -234,8 +249,6 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
 {
     span seen[QUERIES], all = { INT64_MAX, 0 };
     rows keys, values;
-    cpu_matmul_kernel *products;
-    cpu_row_sums_kernel *row_sums;
 
     for (int64_t t = 0; t < tokens; t++) {
         seen[t] = cut(visible(job, s, t0 + t), chunk * KEYS, (chunk + 1) * KEYS);
@@ -251,10 +264,9 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
         return;
     keys = load_rows(job, &job->in[1], g, all, s->D, tokens * s->R, w->keys, s->D_room);
     values = load_rows(job, &job->in[2], g, all, s->E, tokens * s->R, w->values, s->E_room);
-    products = keys.is_f16 ? job->kernels->matmul_f16 : job->kernels->matmul_f32;
-    row_sums = values.is_f16 ? job->kernels->row_sums_f16 : job->kernels->row_sums_f32;
-    products(all.end - all.begin, tokens * s->R, s->D, keys.data, keys.stride, w->q,
-             s->D_room * (int64_t)sizeof(float), w->scores, KEYS);
+    products_with(job->kernels, keys.dtype)(all.end - all.begin, tokens * s->R, s->D, keys.data,
+                                            keys.stride, w->q, s->D_room * (int64_t)sizeof(float),
+                                            w->scores, KEYS);
     for (int64_t t = 0; t < tokens;) {
         int64_t same = 1, first = t * s->R, offset = seen[t].begin - all.begin,
                 n = seen[t].end - seen[t].begin;
@@ -269,9 +281,9 @@ static void attend_chunk(const cpu_job *job, const shape *s, const work *w, int6
             w->largest[i] = job->kernels->softmax_part(n, scores, &w->total[i]);
         }
         if (n > 0)   // what a token does not see is not even multiplied by 0: it may be NaN
-            row_sums(same * s->R, n, s->E, w->scores + first * KEYS + offset, KEYS,
-                     values.data + offset * values.stride, values.stride, w->sums + first * s->E,
-                     s->E);
+            sums_of(job->kernels, values.dtype)(
+                same * s->R, n, s->E, w->scores + first * KEYS + offset, KEYS,
+                values.data + offset * values.stride, values.stride, w->sums + first * s->E, s->E);
         t += same;
     }
 }

@@ -253,6 +253,56 @@ static void products_in_floats_agree(void **state)
             }
 }
 
+// Rows of F16 and Q8_0 in products and sums, against the same rows decoded. Of the last block of
+// Q8_0 elements from n on would be infinite: they must not be touched.
+static void rows_decoded_in_a_product_give_the_bits_of_decoded_rows(void **state)
+{
+    static const int64_t counts[] = { 1, 2, 3, 4, 6, 7, 64 };
+
+    (void)state;
+    for (uint32_t l = 0; test_level(l); l++)
+        for (size_t s = 0; s < SIZES; s++)
+            for (int c = 0; c < 49; c++)
+                for (int is_q8_0 = 0; is_q8_0 < 2; is_q8_0++) {
+                    const cpu_kernels *k = test_level(l);
+                    int64_t n = sizes[s], rows = counts[c % 7], tokens = counts[c / 7],
+                            blocks = (n + 31) / 32, room = blocks * 32,
+                            stride = is_q8_0 ? blocks * CPU_Q8_0_BYTES : room * 2,
+                            bytes = room * (int64_t)sizeof(float);
+                    char *w = random_blocks(rows * blocks, is_q8_0 ? CPU_Q8_0_BYTES : 64, is_q8_0);
+                    float *decoded = random_floats(rows * room), *x = random_floats(tokens * room),
+                          *p = random_floats(tokens * rows);
+                    float *products[2] = { random_floats(rows * tokens),
+                                           random_floats(rows * tokens) },
+                          *sums[2] = { random_floats(tokens * n), random_floats(tokens * n) };
+
+                    for (int64_t i = 0; !is_q8_0 && i < rows * room; i++)   // F16 that is finite
+                        w[2 * i + 1] &= (char)0xbf;
+                    if (is_q8_0 && n % 32)
+                        memcpy(w + (rows - 1) * stride + (blocks - 1) * CPU_Q8_0_BYTES,
+                               &(uint16_t){ 0x7c00 }, 2);
+                    (is_q8_0 ? test_level(0)->decode_q8_0 : test_level(0)->decode_f16)(rows * room,
+                                                                                       w, decoded);
+                    (is_q8_0 ? k->matmul_q8_0 : k->matmul_f16)(rows, tokens, n, w, stride, x, bytes,
+                                                               products[0], rows);
+                    k->matmul_f32(rows, tokens, n, decoded, bytes, x, bytes, products[1], rows);
+                    assert_memory_equal(products[0], products[1],
+                                        (size_t)(rows * tokens) * sizeof(float));
+                    (is_q8_0 ? k->row_sums_q8_0 : k->row_sums_f16)(tokens, rows, n, p, rows, w,
+                                                                   stride, sums[0], n);
+                    k->row_sums_f32(tokens, rows, n, p, rows, decoded, bytes, sums[1], n);
+                    assert_memory_equal(sums[0], sums[1], (size_t)(tokens * n) * sizeof(float));
+                    free(w);
+                    free(decoded);
+                    free(x);
+                    free(p);
+                    for (int i = 0; i < 2; i++) {
+                        free(products[i]);
+                        free(sums[i]);
+                    }
+                }
+}
+
 // Of a panel that is alone.
 static size_t panel_bytes(const cpu_kernels *k, int is_q4_1, int64_t blocks)
 {
@@ -341,6 +391,7 @@ int main(void)
         cmocka_unit_test(row_kernels_agree),
         cmocka_unit_test(decoding_and_encoding_agree_bit_for_bit),
         cmocka_unit_test(products_in_floats_agree),
+        cmocka_unit_test(rows_decoded_in_a_product_give_the_bits_of_decoded_rows),
         cmocka_unit_test(products_in_integers_agree),
         cmocka_unit_test(the_largest_products_do_not_overflow),
     };

@@ -20,6 +20,15 @@ typedef union simulated_halves {
     float lane[16];
 } simulated_halves;
 
+static inline __m512i simulated_cvtepi8_epi32(__m128i v)
+{
+    simulated_halves h;
+
+    h.half[0] = _mm256_cvtepi8_epi32(v);
+    h.half[1] = _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8));
+    return h.words;
+}
+
 static inline __m512 simulated_cvtepi32_ps(__m512i v)
 {
     simulated_halves h = { .words = v };
@@ -88,6 +97,8 @@ static inline __m512 simulated_scalef_ps(__m512 x, __m512 n)
 #define _mm512_scalef_ps(x, n) simulated_scalef_ps(x, n)
 #undef _mm512_shuffle_f32x4   // SIMDe has it, and lacks the alias
 #define _mm512_shuffle_f32x4(a, b, chosen) simde_mm512_shuffle_f32x4(a, b, chosen)
+#undef _mm512_cvtepi8_epi32
+#define _mm512_cvtepi8_epi32(v) simulated_cvtepi8_epi32(v)
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps(v) simulated_cvtepi32_ps(v)
 #undef _mm512_cvtps_epi32
