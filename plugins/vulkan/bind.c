@@ -206,6 +206,8 @@ tnp_status vulkan_bind(tnp_program *program, const tnp_bind *from, tnp_bound **o
         status = make_pools(bound, err);
     if (status == TNP_OK)
         status = vulkan_emit_program(program, bound, err);
+    if (status == TNP_OK)
+        status = vulkan_told(device->instance, err);
     if (status != TNP_OK) {
         vulkan_unbind(bound);
         return status;

@@ -125,6 +125,8 @@ tnp_status vulkan_compile(tnp_device *device, const tnp_compile *from, tnp_progr
         status = add_steps(program, &what, &slice, err);
     if (status == TNP_OK)
         status = vulkan_emit_program(program, NULL, err);
+    if (status == TNP_OK)
+        status = vulkan_told(instance, err);
     if (status != TNP_OK) {
         vulkan_program_destroy(program);
         return status;

@@ -134,5 +134,7 @@ tnp_status vulkan_copy(const tnp_queue *queue, const tnp_copy *copies, uint32_t 
         status = copy_by_queue(&t, err);
         pthread_mutex_unlock(&t.queue->staging.lock);
     }
+    if (status == TNP_OK)
+        status = vulkan_told(t.device->instance, err);
     return status;
 }

@@ -80,6 +80,8 @@ struct tnp_instance {
     vulkan_options options;
     VkInstance handle;           // NULL: there is none, `reason` says why
     VkDebugUtilsMessengerEXT messenger;
+    pthread_mutex_t told_lock;
+    char told[400];              // the first message of the validation layers
     char reason[256];            // also: why there is no device
     pthread_mutex_t lock;        // guards what follows; it is filled once
     bool is_listed;
@@ -151,6 +153,10 @@ struct tnp_buffer {
 // VK_ERROR_DEVICE_LOST marks the device.
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what);
 const char *vulkan_result_name(VkResult result);
+
+// validate = on: what the validation layers have said fails the calls that come after it, so that
+// nobody overlooks it. TNP_OK: nothing.
+tnp_status vulkan_told(tnp_instance *instance, tnp_error *err);
 
 void *vulkan_alloc(tnp_instance *instance, uint64_t bytes);   // zeroed; NULL when there is none
 void vulkan_free(tnp_instance *instance, void *pointer);
