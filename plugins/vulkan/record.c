@@ -257,7 +257,11 @@ static void record_piece(vulkan_emitter *to, const vulkan_dispatch *d, const bou
     uint32_t count[3];
     for (int i = 0; i < 3; i++)
         count[i] = d->groups[i] - at[i] < b->piece[i] ? d->groups[i] - at[i] : b->piece[i];
-    device->vk.vkCmdDispatchBase(to->commands, at[0], at[1], at[2], count[0], count[1], count[2]);
+    if (at[0] == 0 && at[1] == 0 && at[2] == 0)   // which the validation layers look into
+        device->vk.vkCmdDispatch(to->commands, count[0], count[1], count[2]);
+    else
+        device->vk.vkCmdDispatchBase(to->commands, at[0], at[1], at[2], count[0], count[1],
+                                     count[2]);
 }
 
 void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
