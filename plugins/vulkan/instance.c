@@ -13,8 +13,8 @@ static VkBool32 VKAPI_PTR tell(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
     (void)types;
     tnp_instance *instance = argument;
     const tnp_host *host = instance->host;
-    host->log(host->context,
-              severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? 0 : 1, data->pMessage);
+    host->log(host->context, severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? 0 : 1,
+              data->pMessage);
     pthread_mutex_lock(&instance->told_lock);
     if (!instance->told[0])
         snprintf(instance->told, sizeof instance->told, "%.390s", data->pMessage);
@@ -92,9 +92,8 @@ static VkResult create(tnp_instance *instance, bool validates)
     }
     vulkan_loader_add_calls(instance->handle);
     if (validates) {
-        PFN_vkCreateDebugUtilsMessengerEXT make =
-            (PFN_vkCreateDebugUtilsMessengerEXT)(void (*)(void))vkGetInstanceProcAddr(
-                instance->handle, "vkCreateDebugUtilsMessengerEXT");
+        PFN_vkCreateDebugUtilsMessengerEXT make = (PFN_vkCreateDebugUtilsMessengerEXT)(void (*)(
+            void))vkGetInstanceProcAddr(instance->handle, "vkCreateDebugUtilsMessengerEXT");
         if (make)
             (void)make(instance->handle, &messages, NULL, &instance->messenger);
     }
@@ -145,9 +144,8 @@ tnp_status vulkan_start(const tnp_host *host, tnp_instance **out, tnp_error *err
 void vulkan_stop(tnp_instance *instance)
 {
     if (instance->messenger) {
-        PFN_vkDestroyDebugUtilsMessengerEXT destroy =
-            (PFN_vkDestroyDebugUtilsMessengerEXT)(void (*)(void))vkGetInstanceProcAddr(
-                instance->handle, "vkDestroyDebugUtilsMessengerEXT");
+        PFN_vkDestroyDebugUtilsMessengerEXT destroy = (PFN_vkDestroyDebugUtilsMessengerEXT)(void (
+                *)(void))vkGetInstanceProcAddr(instance->handle, "vkDestroyDebugUtilsMessengerEXT");
         if (destroy)
             destroy(instance->handle, instance->messenger, NULL);
     }
@@ -243,8 +241,8 @@ static void add_physical(tnp_instance *instance, VkPhysicalDevice handle)
     physical->features.has_small_storage &= o->small_storage;
     physical->features.has_subgroup_arithmetic &= o->subgroups;
     physical->features.has_integer_dot &= o->integer_dot;
-    physical->features.has_host_import &=
-        o->is_import_set ? o->import_host : physical->kind != TNP_KIND_SOFTWARE;
+    physical->features.has_host_import &= o->is_import_set ? o->import_host
+                                                           : physical->kind != TNP_KIND_SOFTWARE;
     instance->physical_count++;
 }
 

@@ -3,7 +3,7 @@
 //   VK_INSTANCE_LAYERS=VK_LAYER_TENON_faults VK_ADD_LAYER_PATH=<folder of the manifest>
 //   TENON_VULKAN_FAULT=CALL:K:RESULT     the K-th (from 1) CALL answers RESULT, a VkResult
 //                      CALL:K:hang       of vkWaitSemaphores: from then on it only times out
-//   TENON_VULKAN_CALLS=FILE              how often each call came, written when a device is destroyed
+//   TENON_VULKAN_CALLS=FILE   how often each call came, written when a device is destroyed
 //
 // VK_ERROR_DEVICE_LOST is sticky: every call that is watched answers it from then on. What destroys
 // is passed on.
@@ -76,8 +76,7 @@
     CALL(BeginCommandBuffer, (VkCommandBuffer commands, const VkCommandBufferBeginInfo *what),     \
          (commands, what))                                                                         \
     CALL(EndCommandBuffer, (VkCommandBuffer commands), (commands))                                 \
-    CALL(QueueSubmit,                                                                              \
-         (VkQueue queue, uint32_t count, const VkSubmitInfo *what, VkFence fence),                 \
+    CALL(QueueSubmit, (VkQueue queue, uint32_t count, const VkSubmitInfo *what, VkFence fence),    \
          (queue, count, what, fence))                                                              \
     CALL(WaitSemaphores, (VkDevice device, const VkSemaphoreWaitInfo *what, uint64_t timeout),     \
          (device, what, timeout))
@@ -86,7 +85,7 @@ enum {
 #define CALL(name, parameters, arguments) CALL_##name,
     CALLS(CALL)
 #undef CALL
-    CALL_COUNT
+        CALL_COUNT
 };
 
 static const char *const names[CALL_COUNT] = {
@@ -174,8 +173,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_CreateInstance(const VkInstanceCreateI
         return VK_ERROR_INITIALIZATION_FAILED;
     next_instance_call = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-    PFN_vkCreateInstance create =
-        (PFN_vkCreateInstance)next_instance_call(VK_NULL_HANDLE, "vkCreateInstance");
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)next_instance_call(VK_NULL_HANDLE,
+                                                                           "vkCreateInstance");
     VkResult result = create(what, allocator, out);
     if (result == VK_SUCCESS)
         instance_made = *out;

@@ -256,8 +256,8 @@ static inline int tnh_op_rule_find(tnp_op number, tnh_op_rule *out)
 typedef struct tnh_node {
     tnp_op op;
     tnh_op_rule rule;
-    const char *name;   // lent by the slice
-    uint32_t input_count;   // 1 + the last that is there
+    const char *name;                          // lent by the slice
+    uint32_t input_count;                      // 1 + the last that is there
     uint32_t inputs[TNH_MAX_INPUTS], output;   // indices of values; TNP_NONE = left out
     tnh_value in[TNH_MAX_INPUTS], out;         // dtype 0 = left out
     union {                                    // the op's struct, copied by TNP_TAKE
