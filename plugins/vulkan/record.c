@@ -268,7 +268,10 @@ void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
 {
     bound_dispatch b;
     uint32_t at[3];
-    to->status = vulkan_pipeline_of(to->program->device, d, &b.pipeline, to->err);
+    b.pipeline = vulkan_pipeline_of(to->program->device, d);
+    if (!b.pipeline)
+        to->status = tnh_fail(to->err, TNP_E_INTERNAL, "bind: '%s' has a pipeline not compiled",
+                              to->step->unit.nodes[0].name);
     if (to->status != TNP_OK || !make_set(to, d, &b.set))
         return;
     piece_of(to, d, b.piece);
