@@ -6,6 +6,7 @@
 
 // Each family's, ended by a row of number 0.
 extern const vulkan_op vulkan_elementwise_ops[];
+extern const vulkan_op vulkan_attention_ops[];
 extern const vulkan_op vulkan_norm_ops[];
 extern const vulkan_op vulkan_rope_ops[];
 
