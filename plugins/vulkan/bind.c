@@ -47,8 +47,8 @@ static tnp_status place_storage(tnp_bound *bound, const tnp_binding *b, tnp_erro
     if (bound->storages[b->index].buffer)
         return tnh_fail(err, TNP_E_ARG, "bind: storage %u is bound twice", b->index);
     if (b->buffer->is_read_only && program->storages[b->index].is_written)
-        return tnh_fail(err, TNP_E_ARG,
-                        "bind: storage %u is written, its buffer may only be read", b->index);
+        return tnh_fail(err, TNP_E_ARG, "bind: storage %u is written, its buffer may only be read",
+                        b->index);
     bound->storages[b->index] = (vulkan_binding){ b->buffer, b->offset, b->bytes };
     return TNP_OK;
 }
@@ -81,8 +81,8 @@ static tnp_status take_binding(tnp_bound *bound, const tnp_binding *from, tnp_er
     if (!TNP_TAKE(&b, from))
         return tnh_fail_unknown(err, "bind");
     if (!b.buffer || !tnh_is_inside(bound->device, b.buffer, b.offset, b.bytes))
-        return tnh_fail(err, TNP_E_ARG,
-                        "bind: binding of %u is not inside a buffer of this device", b.index);
+        return tnh_fail(err, TNP_E_ARG, "bind: binding of %u is not inside a buffer of this device",
+                        b.index);
     if (b.offset % vulkan_alignment(bound->device) != 0)
         return tnh_fail(err, TNP_E_ARG, "bind: offset %llu is no multiple of %llu bytes",
                         (unsigned long long)b.offset,
@@ -187,10 +187,10 @@ tnp_status vulkan_bind(tnp_program *program, const tnp_bind *from, tnp_bound **o
     bound->device = device;
     bound->program = program;
     bound->is_traced = (what.flags & TNP_BIND_TRACE) != 0;
-    bound->storages =
-        vulkan_alloc(device->instance, (program->storage_count + 1u) * sizeof(vulkan_binding));
-    bound->scratch =
-        vulkan_alloc(device->instance, (program->step_count + 1u) * sizeof(vulkan_binding));
+    bound->storages = vulkan_alloc(device->instance,
+                                   (program->storage_count + 1u) * sizeof(vulkan_binding));
+    bound->scratch = vulkan_alloc(device->instance,
+                                  (program->step_count + 1u) * sizeof(vulkan_binding));
     tnp_status status = TNP_OK;
     if (!bound->storages || !bound->scratch)
         status = tnh_fail(err, TNP_E_HOST_MEMORY, "bind: no memory for %u storages",
@@ -206,6 +206,8 @@ tnp_status vulkan_bind(tnp_program *program, const tnp_bind *from, tnp_bound **o
         status = make_pools(bound, err);
     if (status == TNP_OK)
         status = vulkan_emit_program(program, bound, err);
+    if (status == TNP_OK)
+        status = vulkan_told(device->instance, err);
     if (status != TNP_OK) {
         vulkan_unbind(bound);
         return status;

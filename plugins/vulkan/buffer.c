@@ -32,8 +32,8 @@ tnp_status vulkan_buffer_alloc(tnp_device *device, const tnp_alloc *from, tnp_bu
     tnp_status status = make_buffer(device, what.bytes, &buffer, err);
     if (status != TNP_OK)
         return status;
-    status = vulkan_allocate(device, device->memories[what.memory].type, what.bytes,
-                             &buffer->place, err);
+    status = vulkan_allocate(device, device->memories[what.memory].type, what.bytes, &buffer->place,
+                             err);
     if (status != TNP_OK) {
         vulkan_free(device->instance, buffer);
         return status;

@@ -83,7 +83,7 @@ static tnp_status add_steps(tnp_program *program, const tnp_compile *what, const
     tnp_status status = TNP_OK;
     if (!users)
         return tnh_fail(err, TNP_E_HOST_MEMORY, "compile: no memory to count users");
-    tnh_count_all_users(slice, users);
+    tnh_count_all_users(slice, users, sizeof *users);
     for (uint32_t i = 0; i < what->unit_count && status == TNP_OK; i++) {
         tnp_claim claim;
         if (!TNP_TAKE(&claim, what->units[i]) || TNP_ALIEN(claim.flags, 0))
@@ -125,6 +125,8 @@ tnp_status vulkan_compile(tnp_device *device, const tnp_compile *from, tnp_progr
         status = add_steps(program, &what, &slice, err);
     if (status == TNP_OK)
         status = vulkan_emit_program(program, NULL, err);
+    if (status == TNP_OK)
+        status = vulkan_told(instance, err);
     if (status != TNP_OK) {
         vulkan_program_destroy(program);
         return status;

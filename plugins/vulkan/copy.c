@@ -9,10 +9,10 @@ typedef struct transfer {
     tnp_device *device;
     vulkan_queue *queue;
     const tnp_copy *what;
-    uint64_t staged;                 // bytes of the staging buffer in use
+    uint64_t staged;   // bytes of the staging buffer in use
     uint32_t region_count;
     VkBufferCopy regions[MOST_REGIONS];
-    char *to_host[MOST_REGIONS];     // where each goes when it comes back
+    char *to_host[MOST_REGIONS];   // where each goes when it comes back
 } transfer;
 
 static const char *readable(const tnp_copy *copy)
@@ -52,11 +52,11 @@ static tnp_status flush(transfer *t, tnp_error *err)
     tnp_status status = vulkan_staging_begin(t->device, t->queue, err);
     if (status != TNP_OK)
         return status;
-    t->device->vk.vkCmdCopyBuffer(
-        t->queue->staging.commands,
-        from_staging ? staging->buffer : t->what->from_buffer->place.buffer,
-        to_staging ? staging->buffer : t->what->to_buffer->place.buffer, t->region_count,
-        t->regions);
+    t->device->vk.vkCmdCopyBuffer(t->queue->staging.commands,
+                                  from_staging ? staging->buffer
+                                               : t->what->from_buffer->place.buffer,
+                                  to_staging ? staging->buffer : t->what->to_buffer->place.buffer,
+                                  t->region_count, t->regions);
     status = vulkan_staging_run(t->device, t->queue, err);
     for (uint32_t i = 0; i < t->region_count && to_staging && status == TNP_OK; i++)
         memcpy(t->to_host[i], staging->mapped + (t->regions[i].dstOffset - staging->offset),
@@ -134,5 +134,7 @@ tnp_status vulkan_copy(const tnp_queue *queue, const tnp_copy *copies, uint32_t 
         status = copy_by_queue(&t, err);
         pthread_mutex_unlock(&t.queue->staging.lock);
     }
+    if (status == TNP_OK)
+        status = vulkan_told(t.device->instance, err);
     return status;
 }

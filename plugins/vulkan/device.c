@@ -8,7 +8,7 @@
 
 static const tnh_calls calls = { vulkan_bound_has, vulkan_copy, vulkan_run };
 
-// ------------------------------------------------------------------------------------------- queues
+// ----------------------------------------------------------------------------------------- queues
 
 static void close_queue(tnp_device *device, vulkan_queue *queue)
 {
@@ -73,7 +73,7 @@ vulkan_queue *vulkan_queue_of(const tnp_queue *queue)
                : &device->compute[queue->index % device->compute_count];
 }
 
-// ------------------------------------------------------------------------------------------- device
+// ----------------------------------------------------------------------------------------- device
 
 static VkResult create(tnp_device *device)
 {

@@ -33,9 +33,9 @@ typedef struct vulkan_dispatch {
     uint32_t push_count, push[VULKAN_MAX_PUSH];
     uint32_t operand_count;
     vulkan_range operands[VULKAN_MAX_OPERANDS];
-    uint32_t groups[3];   // of work; more than the device takes in a dimension is cut
-    double flops, bytes;  // of all of it, for costs and for how long it may take
-    bool checks_data;     // binding 7 is a word that it sets where an index was outside (TNP_E_DATA)
+    uint32_t groups[3];    // of work; more than the device takes in a dimension is cut
+    double flops, bytes;   // of all of it, for costs and for how long it may take
+    bool checks_data;   // binding 7 is a word that it sets where an index was outside (TNP_E_DATA)
 } vulkan_dispatch;
 
 static inline void vulkan_begin(vulkan_dispatch *d, vulkan_kernel kernel)

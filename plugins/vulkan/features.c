@@ -28,8 +28,7 @@ static extensions read_extensions(tnp_instance *instance, VkPhysicalDevice devic
     return found;
 }
 
-static void read_properties(VkPhysicalDevice device, const extensions *found,
-                            vulkan_physical *out)
+static void read_properties(VkPhysicalDevice device, const extensions *found, vulkan_physical *out)
 {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
@@ -70,9 +69,9 @@ static void read_properties(VkPhysicalDevice device, const extensions *found,
         snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", bus.pciDomain, bus.pciBus,
                  bus.pciDevice, bus.pciFunction);
     f->subgroup_size = v11.subgroupSize;
-    f->has_subgroup_arithmetic =
-        (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-        (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+    f->has_subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                                 (v11.subgroupSupportedOperations &
+                                  VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
     f->has_integer_dot &= has_dot;
     f->keeps_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
     f->storage_alignment = limits->minStorageBufferOffsetAlignment;

@@ -11,10 +11,27 @@ static VkBool32 VKAPI_PTR tell(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                const VkDebugUtilsMessengerCallbackDataEXT *data, void *argument)
 {
     (void)types;
-    const tnp_host *host = argument;
-    host->log(host->context,
-              severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? 0 : 1, data->pMessage);
+    tnp_instance *instance = argument;
+    const tnp_host *host = instance->host;
+    host->log(host->context, severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? 0 : 1,
+              data->pMessage);
+    pthread_mutex_lock(&instance->told_lock);
+    if (!instance->told[0])
+        snprintf(instance->told, sizeof instance->told, "%.390s", data->pMessage);
+    pthread_mutex_unlock(&instance->told_lock);
     return VK_FALSE;
+}
+
+tnp_status vulkan_told(tnp_instance *instance, tnp_error *err)
+{
+    tnp_status status = TNP_OK;
+    if (!instance->messenger)
+        return TNP_OK;
+    pthread_mutex_lock(&instance->told_lock);
+    if (instance->told[0])
+        status = tnh_fail(err, TNP_E_INTERNAL, "validation: %s", instance->told);
+    pthread_mutex_unlock(&instance->told_lock);
+    return status;
 }
 
 static bool has_layer(tnp_instance *instance, const char *name)
@@ -31,7 +48,7 @@ static bool has_layer(tnp_instance *instance, const char *name)
     return found;
 }
 
-static VkResult create(tnp_instance *instance, const tnp_host *host, bool validates)
+static VkResult create(tnp_instance *instance, bool validates)
 {
     const char *const layer = VALIDATION, *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     const VkValidationFeatureEnableEXT enabled =
@@ -43,7 +60,7 @@ static VkResult create(tnp_instance *instance, const tnp_host *host, bool valida
         .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
                        VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
         .pfnUserCallback = tell,
-        .pUserData = (void *)(uintptr_t)host,
+        .pUserData = instance,
     };
     const VkValidationFeaturesEXT checks = {
         .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
@@ -75,9 +92,8 @@ static VkResult create(tnp_instance *instance, const tnp_host *host, bool valida
     }
     vulkan_loader_add_calls(instance->handle);
     if (validates) {
-        PFN_vkCreateDebugUtilsMessengerEXT make =
-            (PFN_vkCreateDebugUtilsMessengerEXT)(void (*)(void))vkGetInstanceProcAddr(
-                instance->handle, "vkCreateDebugUtilsMessengerEXT");
+        PFN_vkCreateDebugUtilsMessengerEXT make = (PFN_vkCreateDebugUtilsMessengerEXT)(void (*)(
+            void))vkGetInstanceProcAddr(instance->handle, "vkCreateDebugUtilsMessengerEXT");
         if (make)
             (void)make(instance->handle, &messages, NULL, &instance->messenger);
     }
@@ -93,6 +109,10 @@ tnp_status vulkan_start(const tnp_host *host, tnp_instance **out, tnp_error *err
     tnp_status status = vulkan_read_options(host, &instance->options, err);
     if (status == TNP_OK && pthread_mutex_init(&instance->lock, NULL) != 0)
         status = tnh_fail(err, TNP_E_HOST_MEMORY, "start: no lock can be made");
+    if (status == TNP_OK && pthread_mutex_init(&instance->told_lock, NULL) != 0) {
+        pthread_mutex_destroy(&instance->lock);
+        status = tnh_fail(err, TNP_E_HOST_MEMORY, "start: no lock can be made");
+    }
     if (status != TNP_OK) {
         vulkan_free(instance, instance);
         return status;
@@ -107,7 +127,7 @@ tnp_status vulkan_start(const tnp_host *host, tnp_instance **out, tnp_error *err
         bool validates = instance->options.validate && has_layer(instance, VALIDATION);
         if (instance->options.validate && !validates)
             host->log(host->context, 1, "validate = on, but there is no layer " VALIDATION);
-        VkResult result = create(instance, host, validates);
+        VkResult result = create(instance, validates);
         if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
             vulkan_stop(instance);
             return tnh_fail(err, TNP_E_HOST_MEMORY, "start: no memory for a VkInstance");
@@ -124,14 +144,14 @@ tnp_status vulkan_start(const tnp_host *host, tnp_instance **out, tnp_error *err
 void vulkan_stop(tnp_instance *instance)
 {
     if (instance->messenger) {
-        PFN_vkDestroyDebugUtilsMessengerEXT destroy =
-            (PFN_vkDestroyDebugUtilsMessengerEXT)(void (*)(void))vkGetInstanceProcAddr(
-                instance->handle, "vkDestroyDebugUtilsMessengerEXT");
+        PFN_vkDestroyDebugUtilsMessengerEXT destroy = (PFN_vkDestroyDebugUtilsMessengerEXT)(void (
+                *)(void))vkGetInstanceProcAddr(instance->handle, "vkDestroyDebugUtilsMessengerEXT");
         if (destroy)
             destroy(instance->handle, instance->messenger, NULL);
     }
     if (instance->handle)
         vkDestroyInstance(instance->handle, NULL);
+    pthread_mutex_destroy(&instance->told_lock);
     pthread_mutex_destroy(&instance->lock);
     vulkan_free(instance, instance);
 }
@@ -221,8 +241,8 @@ static void add_physical(tnp_instance *instance, VkPhysicalDevice handle)
     physical->features.has_small_storage &= o->small_storage;
     physical->features.has_subgroup_arithmetic &= o->subgroups;
     physical->features.has_integer_dot &= o->integer_dot;
-    physical->features.has_host_import &=
-        o->is_import_set ? o->import_host : physical->kind != TNP_KIND_SOFTWARE;
+    physical->features.has_host_import &= o->is_import_set ? o->import_host
+                                                           : physical->kind != TNP_KIND_SOFTWARE;
     instance->physical_count++;
 }
 

@@ -23,12 +23,12 @@ struct vulkan_block {
     uint64_t bytes;
     char *mapped;
     uint32_t type;
-    part *parts;          // NULL: one buffer has all of it
+    part *parts;   // NULL: one buffer has all of it
 };
 
 struct vulkan_allocator {
     pthread_mutex_t lock;
-    vulkan_block *blocks;       // those that are divided
+    vulkan_block *blocks;   // those that are divided
     uint64_t used_bytes[VK_MAX_MEMORY_HEAPS];
 };
 
@@ -119,8 +119,8 @@ static void free_block(tnp_device *device, vulkan_block *block)
 
 static void count_used(tnp_device *device, uint32_t type, uint64_t bytes, bool is_freed)
 {
-    uint64_t *used =
-        &device->allocator->used_bytes[device->physical.memory.memoryTypes[type].heapIndex];
+    uint64_t *used = &device->allocator
+                          ->used_bytes[device->physical.memory.memoryTypes[type].heapIndex];
     pthread_mutex_lock(&device->allocator->lock);
     *used = is_freed ? *used - bytes : *used + bytes;
     pthread_mutex_unlock(&device->allocator->lock);
@@ -167,7 +167,9 @@ static VkResult make_block(tnp_device *device, uint32_t type, uint64_t bytes, vo
     };
     const VkMemoryAllocateInfo memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .pNext = host ? (const void *)&import : bytes > SMALL_BYTES ? &dedicated : NULL,
+        .pNext = host                  ? (const void *)&import
+                 : bytes > SMALL_BYTES ? &dedicated
+                                       : NULL,
         .allocationSize = host ? bytes : needs.size,
         .memoryTypeIndex = type,
     };
@@ -199,10 +201,11 @@ static tnp_status add_block(tnp_device *device, uint32_t type, uint64_t bytes, v
         free_block(device, block);
         if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY)
             return vulkan_error(device, err, result, "buffer_alloc: a buffer and its memory");
-        return tnh_fail(err, TNP_E_DEVICE_MEMORY,
-                        "buffer_alloc: %llu bytes are asked for, and the driver has them not in one "
-                        "piece",
-                        (unsigned long long)bytes);
+        return tnh_fail(
+            err, TNP_E_DEVICE_MEMORY,
+            "buffer_alloc: %llu bytes are asked for, and the driver has them not in one "
+            "piece",
+            (unsigned long long)bytes);
     }
     if (!host)
         count_used(device, type, bytes, false);
@@ -361,7 +364,7 @@ void vulkan_release(tnp_device *device, const vulkan_place *place, bool is_impor
     }
 }
 
-// --------------------------------------------------------------------------------------- the device
+// -------------------------------------------------------------------------------------- the device
 
 tnp_status vulkan_memory_open(tnp_device *device, tnp_error *err)
 {

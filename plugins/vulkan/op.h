@@ -16,8 +16,8 @@ typedef struct vulkan_unit {
     tnh_node nodes[VULKAN_MAX_UNIT_NODES];
 } vulkan_unit;
 
-// Takes the dispatches of a unit, in order; between two that touch the same bytes it puts a barrier.
-// The first failure stays, and what comes after it is dropped.
+// Takes the dispatches of a unit, in order; between two that touch the same bytes it puts a
+// barrier. The first failure stays, and what comes after it is dropped.
 typedef struct vulkan_emitter vulkan_emitter;
 
 // The device's numbers, for choosing kernels: the same in claim, compile and bind.
@@ -44,7 +44,8 @@ struct vulkan_op {
     tnp_op number;   // 0: several nodes as one
     // Why this unit cannot be run (static text), or NULL. Decided by dims, strides and types alone.
     const char *(*refuse)(const vulkan_unit *unit, const vulkan_features *features);
-    uint64_t (*scratch_bytes)(const vulkan_unit *unit, const vulkan_features *features);   // NULL = 0
+    uint64_t (*scratch_bytes)(const vulkan_unit *unit,
+                              const vulkan_features *features);   // NULL = 0
     void (*emit)(const vulkan_unit *unit, vulkan_emitter *to);
 };
 

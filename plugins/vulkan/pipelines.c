@@ -83,8 +83,8 @@ void vulkan_pipelines_keep(tnp_device *device)
         bytes == 0)
         return;
     void *data = vulkan_alloc(device->instance, bytes);
-    if (data && device->vk.vkGetPipelineCacheData(device->handle, all->cache, &bytes, data) ==
-                    VK_SUCCESS)
+    if (data &&
+        device->vk.vkGetPipelineCacheData(device->handle, all->cache, &bytes, data) == VK_SUCCESS)
         host->cache_put(host->context, &key, sizeof key, data, bytes);
     vulkan_free(device->instance, data);
 }
@@ -104,8 +104,8 @@ static VkResult make_layouts(tnp_device *device, vulkan_pipelines *all)
         .bindingCount = VULKAN_MAX_OPERANDS,
         .pBindings = bindings,
     };
-    VkResult result =
-        device->vk.vkCreateDescriptorSetLayout(device->handle, &set, NULL, &all->set_layout);
+    VkResult result = device->vk.vkCreateDescriptorSetLayout(device->handle, &set, NULL,
+                                                             &all->set_layout);
     if (result != VK_SUCCESS)
         return result;
     const VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * VULKAN_MAX_PUSH };

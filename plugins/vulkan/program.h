@@ -11,13 +11,13 @@
 typedef struct vulkan_storage {
     uint64_t bytes;
     uint32_t flags;
-    bool is_needed;    // some unit looks at it, so it must be bound
+    bool is_needed;   // some unit looks at it, so it must be bound
     bool is_written;
 } vulkan_storage;
 
 typedef struct vulkan_step {
-    vulkan_unit unit;        // names point into the program
-    uint32_t index;          // among the units given to compile
+    vulkan_unit unit;   // names point into the program
+    uint32_t index;     // among the units given to compile
     uint64_t scratch_bytes;
 } vulkan_step;
 
@@ -46,11 +46,11 @@ struct tnp_bound {
     VkDescriptorPool descriptors;
     VkCommandBuffer *commands;   // one for each part that is submitted by itself
     uint32_t command_count;
-    vulkan_place checks;         // host-visible: a word for each dispatch that checks its data
+    vulkan_place checks;   // host-visible: a word for each dispatch that checks its data
     uint32_t check_count;
     uint64_t check_stride;
-    uint32_t *check_of;          // whose word it is: a step
-    VkQueryPool times;           // NULL: not traced; two for each step
+    uint32_t *check_of;   // whose word it is: a step
+    VkQueryPool times;    // NULL: not traced; two for each step
     // For people and tests: of one run.
     uint32_t dispatch_count, barrier_count;
 };

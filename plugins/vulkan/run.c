@@ -120,5 +120,7 @@ tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_
     pthread_mutex_unlock(&queue->staging.lock);
     if (status == TNP_OK && bound->times)
         report_spans(bound, handle, run, begin_ns);
+    if (status == TNP_OK)
+        status = vulkan_told(device->instance, err);
     return status == TNP_OK ? look_at_checks(bound, err) : status;
 }

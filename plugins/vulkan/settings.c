@@ -37,8 +37,7 @@ tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_er
 {
     uint64_t longest_ms = 100;
     *out = (vulkan_options){
-        .fuse = true, .subgroups = true, .small_storage = true, .integer_dot = true,
-                             .map = true
+        .fuse = true, .subgroups = true, .small_storage = true, .integer_dot = true, .map = true
     };
     tnp_status status = read_switch(host, "fuse", &out->fuse, err);
     if (status == TNP_OK)

@@ -43,9 +43,11 @@ void vulkan_staging_close(tnp_device *device, vulkan_queue *queue)
 void vulkan_barrier(tnp_device *device, const vulkan_queue *queue, VkCommandBuffer commands)
 {
     const bool computes = queue->family == device->physical.compute_family;
-    const VkPipelineStageFlags stages =
-        VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT |
-        (computes ? (VkPipelineStageFlags)VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT : 0);
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                        VK_PIPELINE_STAGE_HOST_BIT |
+                                        (computes ? (VkPipelineStageFlags)
+                                                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+                                                  : 0);
     const VkAccessFlags shader_reads = computes ? VK_ACCESS_SHADER_READ_BIT : 0;
     const VkAccessFlags shader_writes = computes ? VK_ACCESS_SHADER_WRITE_BIT : 0;
     const VkMemoryBarrier barrier = {

@@ -1,8 +1,8 @@
 // submit.c: hands command buffers to a queue of the driver and waits for their end.
 #include "vulkan.h"
 
-// How long a wait lasts before it looks whether the device was given up, and how often it then waits
-// on for work that is about to end, before it counts as hung.
+// How long a wait lasts before it looks whether the device was given up, and how often it then
+// waits on for work that is about to end, before it counts as hung.
 #define LOOK_NS  20000000u
 #define PATIENCE 50u
 

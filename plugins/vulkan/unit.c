@@ -106,8 +106,7 @@ static double bytes_of(const tnh_value *value)
 {
     if (value->dtype == 0)
         return 0;
-    double bytes = (double)tnh_block_bytes(value->dtype) /
-                   (double)tnh_block_elements(value->dtype);
+    double bytes = (double)tnh_block_bytes(value->dtype) / (double)tnh_block_elements(value->dtype);
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
         if (value->strides[d] != 0)
             bytes *= (double)value->dims[d];

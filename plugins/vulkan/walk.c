@@ -15,7 +15,8 @@ void vulkan_walk_make(const tnh_value *const *values, uint32_t count, vulkan_wal
         bool joins = out->rank > 0;
         for (uint32_t i = 0; i < count; i++) {
             strides[i] = values[i]->dims[d] == 1 ? 0 : (uint64_t)values[i]->strides[d];
-            joins = joins && strides[i] == out->dims[out->rank - 1] * out->strides[i][out->rank - 1];
+            joins = joins &&
+                    strides[i] == out->dims[out->rank - 1] * out->strides[i][out->rank - 1];
         }
         if (joins) {
             out->dims[out->rank - 1] *= (uint64_t)values[0]->dims[d];

@@ -256,8 +256,8 @@ static inline int tnh_op_rule_find(tnp_op number, tnh_op_rule *out)
 typedef struct tnh_node {
     tnp_op op;
     tnh_op_rule rule;
-    const char *name;   // lent by the slice
-    uint32_t input_count;   // 1 + the last that is there
+    const char *name;                          // lent by the slice
+    uint32_t input_count;                      // 1 + the last that is there
     uint32_t inputs[TNH_MAX_INPUTS], output;   // indices of values; TNP_NONE = left out
     tnh_value in[TNH_MAX_INPUTS], out;         // dtype 0 = left out
     union {                                    // the op's struct, copied by TNP_TAKE
@@ -360,22 +360,28 @@ static inline const char *tnh_node_read(const tnp_slice *slice, uint32_t index, 
 // Whether the output may take the bytes of this operand. Element j of the operand is read before
 // element j of the output is written, but other elements may be read later through another operand
 // that looks at the same storage.
-static inline int tnh_node_may_reuse(const tnh_node *node, uint32_t input)
+//   in_place   of the op's rule
+static inline int tnh_may_reuse(uint32_t in_place, const tnh_value *ins, uint32_t count,
+                                uint32_t input, const tnh_value *out)
 {
-    const tnh_value *in = &node->in[input];
-    if (!(node->rule.in_place >> input & 1u) || in->dtype == 0 ||
-        !tnh_value_matches(in, &node->out) || (in->storage_flags & TNP_STORAGE_CONSTANT))
+    const tnh_value *in = &ins[input];
+    if (!(in_place >> input & 1u) || in->dtype == 0 || !tnh_value_matches(in, out) ||
+        (in->storage_flags & TNP_STORAGE_CONSTANT))
         return 0;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const tnh_value *other = &node->in[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const tnh_value *other = &ins[i];
         if (i == input || other->dtype == 0 || other->storage != in->storage)
             continue;
-        int is_same = (node->rule.in_place >> i & 1u) && other->offset == in->offset &&
+        int is_same = (in_place >> i & 1u) && other->offset == in->offset &&
                       tnh_value_matches(other, in);
         if (!is_same && !tnh_value_is_apart(in, in->offset, other, other->offset))
             return 0;
     }
     return 1;
+}
+static inline int tnh_node_may_reuse(const tnh_node *node, uint32_t input)
+{
+    return tnh_may_reuse(node->rule.in_place, node->in, node->input_count, input, &node->out);
 }
 
 // ------------------------------------------------------------------------------------------ who looks
@@ -386,11 +392,11 @@ typedef struct tnh_users {
 } tnh_users;
 
 static inline void tnh_count_user(const tnp_slice *slice, uint32_t value, uint32_t node,
-                                  tnh_users *users)
+                                  tnh_users *users, size_t stride)
 {
     if (value >= slice->value_count || slice->values[value]->storage >= slice->storage_count)
         return;
-    tnh_users *of = &users[slice->values[value]->storage];
+    tnh_users *of = (tnh_users *)((char *)users + slice->values[value]->storage * stride);
     if (of->last_user == node + 1)
         return;
     of->last_user = node + 1;
@@ -398,24 +404,24 @@ static inline void tnh_count_user(const tnp_slice *slice, uint32_t value, uint32
 }
 
 static inline void tnh_count_users_of(const tnp_slice *slice, uint32_t value, uint32_t node,
-                                      tnh_users *users)
+                                      tnh_users *users, size_t stride)
 {
     if (value >= slice->value_count)
         return;
-    tnh_count_user(slice, value, node, users);
+    tnh_count_user(slice, value, node, users, stride);
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
         if (slice->values[value]->extent[d] != 0)
-            tnh_count_user(slice, slice->values[value]->extent[d] - 1, node, users);
+            tnh_count_user(slice, slice->values[value]->extent[d] - 1, node, users, stride);
 }
 
-//   users   all 0, one for each storage of the slice
-static inline void tnh_count_all_users(const tnp_slice *slice, tnh_users *users)
+//   users   all 0, one for each storage of the slice, the next `stride` bytes further
+static inline void tnh_count_all_users(const tnp_slice *slice, tnh_users *users, size_t stride)
 {
     for (uint32_t n = 0; n < slice->node_count; n++) {
         for (uint32_t i = 0; i < slice->nodes[n]->input_count; i++)
-            tnh_count_users_of(slice, slice->nodes[n]->inputs[i], n, users);
+            tnh_count_users_of(slice, slice->nodes[n]->inputs[i], n, users, stride);
         for (uint32_t i = 0; i < slice->nodes[n]->output_count; i++)
-            tnh_count_users_of(slice, slice->nodes[n]->outputs[i], n, users);
+            tnh_count_users_of(slice, slice->nodes[n]->outputs[i], n, users, stride);
     }
 }
 
