@@ -3,6 +3,9 @@
 
 static const vulkan_op *const families[] = {
     vulkan_elementwise_ops,
+    vulkan_attention_ops,
+    vulkan_norm_ops,
+    vulkan_rope_ops,
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number)
