@@ -161,7 +161,7 @@ static tnp_status take_binding(cpu_bound *bound, const tnp_binding *what, tnp_er
     }
 }
 
-static char *address_of(const cpu_bound *bound, const cpu_value *value)
+static char *address_of(const cpu_bound *bound, const tnh_value *value)
 {
     return bound->places[value->storage].address + value->offset;
 }
@@ -170,14 +170,14 @@ static char *address_of(const cpu_bound *bound, const cpu_value *value)
 static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input,
                                 uint32_t output, tnp_error *err)
 {
-    const cpu_value *in = &bound->program->values[step->inputs[input]];
-    const cpu_value *out = &bound->program->values[step->outputs[output]];
+    const tnh_value *in = &bound->program->values[step->inputs[input]];
+    const tnh_value *out = &bound->program->values[step->outputs[output]];
     const char *in_address = address_of(bound, in), *out_address = address_of(bound, out);
     if ((int32_t)input == step->writes)
         return TNP_OK;
     if ((step->may_reuse >> input & 1u) && in_address == out_address)
         return TNP_OK;
-    if (cpu_value_is_apart(in, (uintptr_t)in_address, out, (uintptr_t)out_address))
+    if (tnh_value_is_apart(in, (uintptr_t)in_address, out, (uintptr_t)out_address))
         return TNP_OK;
     return cpu_error(err, TNP_E_ARG,
                      "bind: the output of '%s' (%s) overlaps input %u, which it may not overwrite",
@@ -187,7 +187,7 @@ static tnp_status check_overlap(const cpu_bound *bound, const cpu_step *step, ui
 static tnp_status check_packed_overlap(const cpu_bound *bound, const cpu_step *step, uint32_t input,
                                        const char *packed, uint32_t output, tnp_error *err)
 {
-    const cpu_value *out = &bound->program->values[step->outputs[output]];
+    const tnh_value *out = &bound->program->values[step->outputs[output]];
     uintptr_t begin = (uintptr_t)address_of(bound, out), pack = (uintptr_t)packed;
     if (begin + out->span_bytes <= pack ||
         pack + packed_bytes(bound->program, step, input) <= begin)
@@ -196,18 +196,18 @@ static tnp_status check_packed_overlap(const cpu_bound *bound, const cpu_step *s
                      step->op_name);
 }
 
-static void fill_packed(const cpu_value *value, char *packed, cpu_tensor *out)
+static void fill_packed(const tnh_value *value, char *packed, cpu_tensor *out)
 {
     cpu_tensor_fill(value, packed, out);
     out->is_packed = 1;
-    out->strides[1] = (int64_t)cpu_value_row_bytes(value);
+    out->strides[1] = (int64_t)tnh_row_bytes(value);
 }
 
 static tnp_status fill_input(cpu_bound *bound, uint32_t index, uint32_t input, tnp_error *err)
 {
     const cpu_step *step = &bound->program->steps[index];
     cpu_bound_step *own = &bound->steps[index];
-    const cpu_value *in = &bound->program->values[step->inputs[input]];
+    const tnh_value *in = &bound->program->values[step->inputs[input]];
     const bool is_packed = step->packed >> input & 1u;
     if (is_packed && !own->packed[input])
         return cpu_error(err, TNP_E_ARG, "bind: no pack for '%s' (%s)", step->name, step->op_name);
@@ -247,7 +247,7 @@ static tnp_status make_job(cpu_bound *bound, uint32_t index, tnp_error *err)
             return status;
     }
     for (uint32_t i = 0; i < step->output_count; i++) {
-        const cpu_value *out = &program->values[step->outputs[i]];
+        const tnh_value *out = &program->values[step->outputs[i]];
         cpu_tensor_fill(out, step->seen >> i & 1u ? address_of(bound, out) : NULL, &job->outs[i]);
     }
     return TNP_OK;

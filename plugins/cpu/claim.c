@@ -9,7 +9,7 @@
 #define PACKED   0.9      // of the time, where a weight is read packed
 
 // Puts the likely lengths in the place of the full dims.
-static void use_likely_dims(const tnp_slice *slice, const cpu_value *value, cpu_tensor *tensor)
+static void use_likely_dims(const tnp_slice *slice, const tnh_value *value, cpu_tensor *tensor)
 {
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         if (value->extent[d] == 0)
@@ -79,11 +79,11 @@ static const char *take(const cpu_device *device, const tnp_slice *slice, const 
     return NULL;
 }
 
-static void take_units_at(const cpu_device *device, const tnp_slice *slice,
-                          const cpu_storage *storages, uint32_t index, const tnp_claim_sink *sink)
+static void take_units_at(const cpu_device *device, const tnp_slice *slice, const tnh_users *users,
+                          uint32_t index, const tnp_claim_sink *sink)
 {
     cpu_unit units[2];
-    const uint32_t count = cpu_unit_find(slice, storages, index, units);
+    const uint32_t count = cpu_unit_find(slice, users, index, units);
     for (uint32_t i = 0; i < count; i++) {
         cpu_node node;
         if (!cpu_unit_read(device, slice, units[i].nodes, units[i].node_count, &node))
@@ -95,16 +95,16 @@ static tnp_status take_units(const cpu_device *device, const tnp_slice *slice,
                              const tnp_claim_sink *sink, tnp_error *err)
 {
     uint64_t bytes;
-    cpu_storage *storages = NULL;
-    if (cpu_mul(slice->storage_count, sizeof *storages, &bytes))
-        storages = cpu_alloc(device->instance, bytes);
-    if (!storages)
+    tnh_users *users = NULL;
+    if (cpu_mul(slice->storage_count, sizeof *users, &bytes))
+        users = cpu_alloc(device->instance, bytes);
+    if (!users)
         return cpu_error(err, TNP_E_HOST_MEMORY, "claim: no memory to count %u storages",
                          slice->storage_count);
-    cpu_count_users(slice, storages);
+    tnh_count_all_users(slice, users, sizeof *users);
     for (uint32_t i = 0; i < slice->node_count; i++)
-        take_units_at(device, slice, storages, i, sink);
-    cpu_free(device->instance, storages);
+        take_units_at(device, slice, users, i, sink);
+    cpu_free(device->instance, users);
     return TNP_OK;
 }
 

@@ -22,7 +22,7 @@ static bool lay_out(const tnp_compile *what, const tnp_slice *slice, uint64_t na
     uint64_t program;
     layout->bytes = 0;
     return cpu_layout_add(1, sizeof(cpu_program), &program, &layout->bytes) &&
-           cpu_layout_add(slice->value_count, sizeof(cpu_value), &layout->values, &layout->bytes) &&
+           cpu_layout_add(slice->value_count, sizeof(tnh_value), &layout->values, &layout->bytes) &&
            cpu_layout_add(slice->storage_count, sizeof(cpu_storage), &layout->storages,
                           &layout->bytes) &&
            cpu_layout_add(what->unit_count, sizeof(cpu_step), &layout->steps, &layout->bytes) &&
@@ -92,10 +92,10 @@ static tnp_status check_units(const cpu_device *device, const tnp_compile *what,
 }
 
 // A result that no node but its own looks at, and that does not leave, gets no bytes.
-static bool is_for_nobody(const cpu_program *program, const cpu_value *result)
+static bool is_for_nobody(const cpu_program *program, const tnh_value *result)
 {
-    return !(result->storage_flags & CPU_SEEN_OUTSIDE) &&
-           program->storages[result->storage].users == 1;
+    return !(result->storage_flags & TNH_SEEN_OUTSIDE) &&
+           program->storages[result->storage].users.count == 1;
 }
 
 static bool is_for_somebody(const cpu_program *program, const cpu_node *node)
@@ -114,16 +114,16 @@ static const char *keep_text(char **texts, const char *text)
 }
 
 static void need_value(cpu_program *program, const tnp_slice *slice, uint32_t index,
-                       const cpu_value *value, bool is_read_as_it_is)
+                       const tnh_value *value, bool is_read_as_it_is)
 {
     program->values[index] = *value;
     program->storages[value->storage].is_needed |= is_read_as_it_is;
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         if (value->extent[d] == 0)
             continue;
-        cpu_value *length = &program->values[value->extent[d] - 1];
+        tnh_value *length = &program->values[value->extent[d] - 1];
         // Its node was read, and this checked with it.
-        (void)cpu_value_read_length(slice, value->extent[d] - 1, length);
+        (void)tnh_value_read_length(slice, value->extent[d] - 1, length);
         program->storages[length->storage].is_needed = true;
     }
 }
@@ -165,7 +165,7 @@ static void add_step(cpu_program *program, const tnp_slice *slice, uint32_t unit
     }
 }
 
-static void find_lengths(const cpu_program *program, cpu_step *step, const cpu_value *value)
+static void find_lengths(const cpu_program *program, cpu_step *step, const tnh_value *value)
 {
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         if (value->extent[d] == 0)
@@ -211,13 +211,13 @@ tnp_status cpu_compile(tnp_device *handle, const tnp_compile *how, tnp_program *
         .unit_count = what.unit_count,
         .value_count = slice.value_count,
         .storage_count = slice.storage_count,
-        .values = (cpu_value *)(base + layout.values),
+        .values = (tnh_value *)(base + layout.values),
         .storages = (cpu_storage *)(base + layout.storages),
         .steps = (cpu_step *)(base + layout.steps),
     };
     for (uint32_t i = 0; i < slice.storage_count; i++)
         program->storages[i].bytes = slice.storages[i]->bytes;
-    cpu_count_users(&slice, program->storages);
+    tnh_count_all_users(&slice, &program->storages->users, sizeof *program->storages);
     char *texts = base + layout.names;
     for (uint32_t i = 0; i < what.unit_count; i++) {
         tnp_claim claim;

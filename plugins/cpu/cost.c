@@ -41,11 +41,10 @@ double cpu_job_flops(const cpu_job *job)
 // A dim that is repeated by stride 0 is read once.
 static double tensor_bytes(const cpu_tensor *tensor)
 {
-    int64_t block_elements;
-    uint32_t block_bytes;
-    if (!cpu_dtype_block(tensor->dtype, &block_elements, &block_bytes))
-        return 0;   // left out
-    double bytes = (double)block_bytes / (double)block_elements;
+    if (tensor->dtype == 0)   // left out
+        return 0;
+    double bytes = (double)tnh_block_bytes(tensor->dtype) /
+                   (double)tnh_block_elements(tensor->dtype);
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
         if (tensor->strides[d] != 0)
             bytes *= (double)tensor->dims[d];

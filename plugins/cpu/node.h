@@ -6,31 +6,21 @@
 
 #define CPU_MAX_ATTR_BYTES 256u
 
-// A row of ops.def.
-typedef struct cpu_op_rule {
-    const char *name;
-    uint32_t inputs_min, inputs_max;
-    uint32_t in_place;   // a bit for each operand whose bytes the output may take
-    int32_t writes;      // the operand that the op writes through, -1 = none
-} cpu_op_rule;
-
 // One node; or several that are one unit, as one (unit.h).
 typedef struct cpu_node {
     const cpu_op *op;
-    cpu_op_rule rule;
+    tnh_op_rule rule;
     const char *name;                  // lent by the slice
     uint32_t inputs[CPU_MAX_INPUTS];   // indices of values, TNP_NONE = left out
     uint32_t output_count, outputs[CPU_MAX_OUTPUTS];
-    cpu_value in[CPU_MAX_INPUTS];   // all 0 when left out
-    cpu_value outs[CPU_MAX_OUTPUTS];
+    tnh_value in[CPU_MAX_INPUTS];   // all 0 when left out
+    tnh_value outs[CPU_MAX_OUTPUTS];
     uint32_t packed;   // a bit for each input that the unit would have packed
     cpu_job job;       // full dims, no data; a left out operand has dtype 0
     _Alignas(8) char attr[CPU_MAX_ATTR_BYTES];
     char title[64];   // rule.name of several nodes
     char reason[128];
 } cpu_node;
-
-bool cpu_op_rule_find(tnp_op number, cpu_op_rule *out);
 
 // Reads one node of the slice. Returns why this plugin cannot take it (lives as long as out), or
 // NULL.

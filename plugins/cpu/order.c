@@ -12,7 +12,7 @@ enum { LOOK_BACK = 64 };
 // Operands, outputs and the scratch of one step.
 typedef struct stretch {
     uintptr_t begin, end;
-    const cpu_value *value;   // NULL = scratch
+    const tnh_value *value;   // NULL = scratch
     bool is_written;
 } stretch;
 
@@ -23,7 +23,7 @@ typedef struct accesses {
 
 static void add_value(const cpu_bound *bound, uint32_t index, bool is_written, accesses *to)
 {
-    const cpu_value *value = &bound->program->values[index];
+    const tnh_value *value = &bound->program->values[index];
     uintptr_t begin = (uintptr_t)(bound->places[value->storage].address + value->offset);
     to->stretches[to->count++] = (stretch){ begin, begin + (uintptr_t)value->span_bytes, value,
                                             is_written };
@@ -52,7 +52,7 @@ static bool is_conflict(const stretch *a, const stretch *b)
         return false;
     if (a->end <= b->begin || b->end <= a->begin)
         return false;
-    return !a->value || !b->value || !cpu_value_is_apart(a->value, a->begin, b->value, b->begin);
+    return !a->value || !b->value || !tnh_value_is_apart(a->value, a->begin, b->value, b->begin);
 }
 
 static bool do_conflict(const accesses *a, const accesses *b)

@@ -7,10 +7,10 @@
 
 _Static_assert(CPU_PACK_ROWS == CPU_PANEL_ROWS, "a group is what a kernel multiplies at once");
 
-uint64_t cpu_pack_bytes(const cpu_value *matrix)
+uint64_t cpu_pack_bytes(const tnh_value *matrix)
 {
     const uint64_t groups = ((uint64_t)matrix->dims[1] + CPU_PACK_ROWS - 1) / CPU_PACK_ROWS;
-    return groups * CPU_PACK_ROWS * cpu_value_row_bytes(matrix);
+    return groups * CPU_PACK_ROWS * tnh_row_bytes(matrix);
 }
 
 tnp_pack cpu_pack_of(const cpu_node *node, uint32_t input)
@@ -20,7 +20,7 @@ tnp_pack cpu_pack_of(const cpu_node *node, uint32_t input)
         .value = node->inputs[input],
         .layout = CPU_PACK_LAYOUT,
         .group_rows = CPU_PACK_ROWS,
-        .group_bytes = CPU_PACK_ROWS * cpu_value_row_bytes(&node->in[input]),
+        .group_bytes = CPU_PACK_ROWS * tnh_row_bytes(&node->in[input]),
     };
 }
 
@@ -64,15 +64,14 @@ tnp_status cpu_pack(tnp_device *handle, const tnp_value *what, uint32_t layout, 
                     uint64_t begin, uint64_t end, void *to, tnp_error *err)
 {
     tnp_value value;
-    int64_t elements;
-    uint32_t bytes;
     if (!cpu_device_from(handle))
         return cpu_error(err, TNP_E_ARG, "pack: not a device of this plugin");
     if (!TNP_TAKE(&value, what))
         return cpu_error(err, TNP_E_UNSUPPORTED,
                          "pack: the value has a property that this plugin does not know");
-    if (layout != CPU_PACK_LAYOUT || !cpu_dtype_block(value.dtype, &elements, &bytes) ||
-        elements == 1 || !is_one_matrix(&value) || value.dims[0] < 1 ||
+    const int64_t elements = tnh_block_elements(value.dtype);
+    const uint32_t bytes = (uint32_t)tnh_block_bytes(value.dtype);
+    if (layout != CPU_PACK_LAYOUT || elements <= 1 || !is_one_matrix(&value) || value.dims[0] < 1 ||
         value.dims[0] % elements != 0 || value.dims[1] < 1)
         return cpu_error(err, TNP_E_ARG, "pack: layout %u of '%s' is none that was asked for",
                          layout, value.name ? value.name : "a constant");

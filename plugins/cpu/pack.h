@@ -11,7 +11,7 @@
 // operand alone.
 tnp_pack cpu_pack_of(const cpu_node *node, uint32_t input);
 
-uint64_t cpu_pack_bytes(const cpu_value *matrix);   // when it is packed
+uint64_t cpu_pack_bytes(const tnh_value *matrix);   // when it is packed
 
 // The call of the plugin's table.
 tnp_status cpu_pack(tnp_device *device, const tnp_value *value, uint32_t layout, const void *source,

@@ -17,8 +17,7 @@ typedef struct cpu_storage {
     uint64_t bytes;
     bool is_needed;   // some step looks at it, so it must be bound
     bool is_written;
-    uint32_t users;       // nodes of the slice that look at it, or take a length from it
-    uint32_t last_user;   // 1 + the last of them, while they are counted
+    tnh_users users;
 } cpu_storage;
 
 typedef struct cpu_step {
@@ -43,7 +42,7 @@ struct cpu_program {
     uint32_t tag;
     cpu_device *device;
     uint32_t unit_count, value_count, storage_count, step_count;
-    cpu_value *values;       // indexed as in the slice
+    tnh_value *values;       // indexed as in the slice
     cpu_storage *storages;   // indexed as in the slice
     cpu_step *steps;
 };
@@ -76,9 +75,6 @@ struct cpu_bound {
     cpu_place *places;   // of each storage
     cpu_bound_step *steps;
 };
-
-// Counts into storages, all 0, one for each of the slice.
-void cpu_count_users(const tnp_slice *slice, cpu_storage *storages);
 
 cpu_program *cpu_program_from(tnp_program *program);
 cpu_bound *cpu_bound_from(tnp_bound *bound);

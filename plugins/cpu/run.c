@@ -19,17 +19,15 @@ typedef struct run_context {
 } run_context;
 
 // Puts the lengths of this run into one operand; which: early or late ones.
-static bool read_lengths(const cpu_bound *bound, cpu_bound_step *step, const cpu_value *value,
+static bool read_lengths(const cpu_bound *bound, cpu_bound_step *step, const tnh_value *value,
                          cpu_tensor *tensor, bool is_late)
 {
     const cpu_program *program = bound->program;
-    int64_t block_elements = 1;
-    uint32_t block_bytes;
-    (void)cpu_dtype_block(value->dtype, &block_elements, &block_bytes);
+    const int64_t block_elements = tnh_block_elements(value->dtype);
     for (uint32_t d = 0; d < value->rank; d++) {
         if (value->extent[d] == 0)
             continue;
-        const cpu_value *extent = &program->values[value->extent[d] - 1];
+        const tnh_value *extent = &program->values[value->extent[d] - 1];
         if (program->storages[extent->storage].is_written != is_late)
             continue;
         int32_t length;

@@ -29,15 +29,14 @@ static bool is_product_of(const tnp_node *node, uint32_t activation)
 
 // --------------------------------------------------------------------------------------- finding
 
-// Whether the nodes of the unit alone look at the storage of a value, `users` of them.
-static bool stays_inside(const tnp_slice *slice, const cpu_storage *storages, uint32_t value,
-                         uint32_t users)
+// Whether the nodes of the unit alone look at the storage of a value, `count` of them.
+static bool stays_inside(const tnp_slice *slice, const tnh_users *users, uint32_t value,
+                         uint32_t count)
 {
     if (value >= slice->value_count || slice->values[value]->storage >= slice->storage_count)
         return false;
     const uint32_t storage = slice->values[value]->storage;
-    return !(slice->storages[storage]->flags & CPU_SEEN_OUTSIDE) &&
-           storages[storage].users == users;
+    return !(slice->storages[storage]->flags & TNH_SEEN_OUTSIDE) && users[storage].count == count;
 }
 
 // A node in between that writes through an operand may change what the unit reads: then the nodes
@@ -46,30 +45,30 @@ static bool is_written_between(const tnp_slice *slice, const cpu_unit *unit)
 {
     const uint32_t first = unit->nodes[0], last = unit->nodes[unit->node_count - 1];
     for (uint32_t n = first + 1; n < last; n++) {
-        cpu_op_rule rule;
-        if (!cpu_op_rule_find(slice->nodes[n]->op, &rule) || rule.writes >= 0)
+        tnh_op_rule rule;
+        if (!tnh_op_rule_find(slice->nodes[n]->op, &rule) || rule.writes >= 0)
             return true;
     }
     return false;
 }
 
 // Whether the node takes what this one makes, and nobody else does.
-static bool takes_all_of(const tnp_slice *slice, const cpu_storage *storages, uint32_t node,
+static bool takes_all_of(const tnp_slice *slice, const tnh_users *users, uint32_t node,
                          uint32_t maker)
 {
     const uint32_t made = output_of(slice->nodes[maker]);
     return (input_of(slice->nodes[node], 0) == made) != (input_of(slice->nodes[node], 1) == made) &&
-           stays_inside(slice, storages, made, 2);
+           stays_inside(slice, users, made, 2);
 }
 
 // The sum that takes the one product. false: none.
-static bool find_sum(const tnp_slice *slice, const cpu_storage *storages, cpu_unit *unit)
+static bool find_sum(const tnp_slice *slice, const tnh_users *users, cpu_unit *unit)
 {
     const uint32_t first = unit->nodes[0];
     if (unit->node_count != 1)
         return false;
     for (uint32_t n = first + 1; n < slice->node_count && n - first <= LOOK; n++)
-        if (slice->nodes[n]->op == TNP_OP_ADD && takes_all_of(slice, storages, n, first)) {
+        if (slice->nodes[n]->op == TNP_OP_ADD && takes_all_of(slice, users, n, first)) {
             unit->nodes[unit->node_count++] = n;
             return true;
         }
@@ -77,7 +76,7 @@ static bool find_sum(const tnp_slice *slice, const cpu_storage *storages, cpu_un
 }
 
 // The node that gates two of the products, which then become the unit's only ones. false: none.
-static bool find_gate(const tnp_slice *slice, const cpu_storage *storages, cpu_unit *unit)
+static bool find_gate(const tnp_slice *slice, const tnh_users *users, cpu_unit *unit)
 {
     const uint32_t first = unit->nodes[0];
     for (uint32_t n = first + 1; n < slice->node_count && n - first <= LOOK; n++) {
@@ -85,7 +84,7 @@ static bool find_gate(const tnp_slice *slice, const cpu_storage *storages, cpu_u
             continue;
         cpu_unit gated = { 0 };
         for (uint32_t i = 0; i < unit->node_count; i++)
-            if (takes_all_of(slice, storages, n, unit->nodes[i]))
+            if (takes_all_of(slice, users, n, unit->nodes[i]))
                 gated.nodes[gated.node_count++] = unit->nodes[i];
         if (gated.node_count != 2 || gated.nodes[1] > n)
             continue;
@@ -97,11 +96,11 @@ static bool find_gate(const tnp_slice *slice, const cpu_storage *storages, cpu_u
 }
 
 // The norm that makes the activation of a unit's products, for nobody else, as its first node.
-static bool add_norm(const tnp_slice *slice, const cpu_storage *storages, cpu_unit *unit,
+static bool add_norm(const tnp_slice *slice, const tnh_users *users, cpu_unit *unit,
                      uint32_t product_count)
 {
     const uint32_t first = unit->nodes[0], x = input_of(slice->nodes[first], 0);
-    if (!stays_inside(slice, storages, x, 1 + product_count))
+    if (!stays_inside(slice, users, x, 1 + product_count))
         return false;
     for (uint32_t n = first; n-- > 0 && first - n <= LOOK;) {
         if (output_of(slice->nodes[n]) != x)
@@ -116,7 +115,7 @@ static bool add_norm(const tnp_slice *slice, const cpu_storage *storages, cpu_un
     return false;
 }
 
-uint32_t cpu_unit_find(const tnp_slice *slice, const cpu_storage *storages, uint32_t node,
+uint32_t cpu_unit_find(const tnp_slice *slice, const tnh_users *users, uint32_t node,
                        cpu_unit out[2])
 {
     const uint32_t x = input_of(slice->nodes[node], 0);
@@ -132,12 +131,12 @@ uint32_t cpu_unit_find(const tnp_slice *slice, const cpu_storage *storages, uint
             unit.nodes[unit.node_count++] = n;
 
     uint32_t found = 0, products = unit.node_count;
-    if (find_gate(slice, storages, &unit))
+    if (find_gate(slice, users, &unit))
         products = 2;
-    (void)find_sum(slice, storages, &unit);
+    (void)find_sum(slice, users, &unit);
     if (unit.node_count > 1 && !is_written_between(slice, &unit))
         out[found++] = unit;
-    if (add_norm(slice, storages, &unit, products) && !is_written_between(slice, &unit))
+    if (add_norm(slice, users, &unit, products) && !is_written_between(slice, &unit))
         out[found++] = unit;
     return found;
 }
@@ -292,7 +291,7 @@ const char *cpu_unit_read(const cpu_device *device, const tnp_slice *slice, cons
     for (uint32_t i = 0; i < CPU_MAX_INPUTS; i++)
         out->inputs[i] = TNP_NONE;
     out->op = &cpu_products_op;
-    out->rule = (cpu_op_rule){ .name = out->title, .writes = -1 };
+    out->rule = (tnh_op_rule){ .name = out->title, .writes = -1 };
     out->job.op = CPU_OP_PRODUCTS;
     out->job.kernels = device->instance->kernels;
     out->job.options = &device->instance->options;

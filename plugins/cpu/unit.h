@@ -19,8 +19,8 @@ typedef struct cpu_unit {
 } cpu_unit;
 
 // The units of several nodes whose first product is this node, one in the other: at most 2.
-//   storages   their users counted (users.c)
-uint32_t cpu_unit_find(const tnp_slice *slice, const cpu_storage *storages, uint32_t node,
+//   users   of all storages, counted
+uint32_t cpu_unit_find(const tnp_slice *slice, const tnh_users *users, uint32_t node,
                        cpu_unit out[2]);
 
 // Reads the nodes of a unit as one. Returns why this plugin cannot take them (lives as long as

@@ -182,12 +182,22 @@ static tnp_status copy_bytes(const tnp_copy *c, uint64_t row, uint64_t at, uint6
         memcpy((unsigned char *)c->to_host + to, piece, bytes);
     return status;
 }
-static tnp_status copy(const tnp_copy *c, tnp_error *err)
+static tnp_status copy_rows(const tnp_copy *c, tnp_error *err)
 {
     tnp_status status = TNP_OK;
     for (uint64_t row = 0; row < c->rows; row++)
         for (uint64_t at = 0; at < c->bytes && status == TNP_OK; at += PIECE)
             status = copy_bytes(c, row, at, c->bytes - at < PIECE ? c->bytes - at : PIECE, err);
+    return status;
+}
+
+static tnp_status copy(const tnp_queue *queue, const tnp_copy *copies, uint32_t count,
+                       tnp_error *err)
+{
+    tnp_status status = TNP_OK;
+    (void)queue;
+    for (uint32_t i = 0; i < count && status == TNP_OK; i++)
+        status = copy_rows(&copies[i], err);
     return status;
 }
 

@@ -1,5 +1,6 @@
 # The sdk as a plugin author has it: an installed prefix and nothing else of Tenon. TENON is the command, BUILD and SOURCE
-# the folders of the build and of the source; CC, CXX, GENERATOR, LAUNCHER those of the build.
+# the folders of the build and of the source; VULKAN is not empty where the Vulkan plugin is built;
+# CC, CXX, GENERATOR, LAUNCHER those of the build.
 
 bats_require_minimum_version 1.5.0
 
@@ -25,18 +26,25 @@ setup_file() {
     cp -r "$SOURCE/plugins/cpu" cpu
     build template Release -Werror
     build cpu Debug ""   # 70 files: what the optimizer makes of them takes long, and is seen where Tenon is built
+    export plugins="template cpu"
+    if [ -n "$VULKAN" ]; then
+        cp -r "$SOURCE/plugins/vulkan" vulkan
+        build vulkan Debug ""
+        plugins+=" vulkan"
+    fi
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "only the prefix is used" {
-    for name in template cpu; do
+    for name in $plugins; do
         run -1 grep -F -e "-I$SOURCE" -e "-isystem $SOURCE" "$name/build/compile_commands.json"
     done
 }
 
 @test "each plugin exports one symbol, and needs the system's libraries only" {
-    for file in template/build/template.so cpu/build/cpu.so; do
+    for name in $plugins; do
+        file=$name/build/$name.so
         run -0 nm -D --defined-only --format=posix "$file"
         [ "${#lines[@]}" -eq 1 ]
         [[ ${lines[0]} == "tenon_plugin_query T "* ]]

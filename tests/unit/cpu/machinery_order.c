@@ -14,7 +14,7 @@ enum { MAX_STEPS = 200, MAX_VALUES = 4 * MAX_STEPS };
 typedef struct hand_made {
     cpu_program program;
     cpu_bound bound;
-    cpu_value values[MAX_VALUES];
+    tnh_value values[MAX_VALUES];
     cpu_storage storages[1];
     cpu_place places[1];
     cpu_step steps[MAX_STEPS];
@@ -40,8 +40,8 @@ static hand_made *begin(void)
 static uint32_t add_rows(hand_made *h, uint64_t offset, int64_t elements, int64_t rows,
                          int64_t pitch)
 {
-    cpu_value *value = &h->values[h->program.value_count];
-    *value = (cpu_value){ .dtype = TNP_DTYPE_F32, .rank = 2, .offset = offset };
+    tnh_value *value = &h->values[h->program.value_count];
+    *value = (tnh_value){ .dtype = TNP_DTYPE_F32, .rank = 2, .offset = offset };
     for (uint32_t d = 0; d < TNP_MAX_DIMS; d++) {
         value->dims[d] = d == 0 ? elements : d == 1 ? rows : 1;
         value->strides[d] = d == 0 ? 4 : pitch;

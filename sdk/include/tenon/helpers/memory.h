@@ -132,9 +132,8 @@ static inline void tnh_buffer_free(tnp_buffer *buffer)
     tnh_free(device, buffer);
 }
 
-static inline tnp_status tnh_copy(const tnp_copy *c, tnp_error *err)
+static inline void tnh_copy_rows(const tnp_copy *c)
 {
-    (void)err;   // a driver has something to say
     const unsigned char *from = c->from_buffer ? c->from_buffer->data + c->from_offset
                                                : (const unsigned char *)c->from_host;
     unsigned char *to = c->to_buffer ? c->to_buffer->data + c->to_offset
@@ -145,6 +144,13 @@ static inline tnp_status tnh_copy(const tnp_copy *c, tnp_error *err)
         else
             memset(to + r * c->to_pitch, 0, c->bytes);
     }
+}
+static inline tnp_status tnh_copy(const tnp_queue *queue, const tnp_copy *copies, uint32_t count,
+                                  tnp_error *err)
+{
+    (void)queue, (void)err;   // a driver has something to say
+    for (uint32_t i = 0; i < count; i++)
+        tnh_copy_rows(&copies[i]);
     return TNP_OK;
 }
 

@@ -40,7 +40,9 @@ extern "C" {
 typedef struct tnh_calls {
     // Whether these bytes of a storage have a place in what is bound: an update goes there.
     int (*bound_has)(const tnp_bound *bound, uint32_t storage, uint64_t offset, uint64_t bytes);
-    tnp_status (*copy)(const tnp_copy *copy, tnp_error *err);   // all rows; inside the buffers
+    // All copies of one work, inside the buffers.
+    tnp_status (*copy)(const tnp_queue *queue, const tnp_copy *copies, uint32_t count,
+                       tnp_error *err);
     // Puts the updates into their storages, then computes. `queue` and `run` are for
     // tnp_host.trace.
     tnp_status (*run)(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
@@ -55,6 +57,8 @@ typedef struct tnh_device {
     pthread_cond_t changed;
     tnp_semaphore *semaphores;   // all there are, a list through next
     int is_lost;
+    char lost[128];         // why
+    uint32_t queue_count;   // ever made
 } tnh_device;
 
 typedef struct tnh_buffer {
@@ -86,6 +90,7 @@ typedef struct tnh_work {
 struct tnp_queue {
     tnh_device *device;
     tnp_queue_options limits;
+    uint32_t index;   // queues of a device are numbered in the order in which they are made
     pthread_t thread;
     int is_closing;
     uint32_t head,
@@ -127,7 +132,7 @@ static inline tnp_status tnh_fail_unknown(tnp_error *err, const char *call)
 }
 static inline tnp_status tnh_fail_lost(tnp_error *err)
 {
-    return tnh_fail(err, TNP_E_DEVICE_LOST, "the device was abandoned");
+    return tnh_fail(err, TNP_E_DEVICE_LOST, "the device is lost, or was abandoned");
 }
 
 // Zeroed memory of the host, which counts it; NULL when there is none. Given back by host->free.
@@ -290,17 +295,26 @@ static inline tnp_error tnh_error(void)
     return none;
 }
 
-// Work that runs sees it by tnh_is_lost. A real chip could hang: then its thread is left behind.
-static inline void tnh_abandon(tnp_device *abandoned)
+// The device is lost, as its driver says (text), for good: what is pending fails, what is asked for
+// later answers so. Without the lock.
+static inline void tnh_lose(tnp_device *lost, const char *text)
 {
-    tnh_device *device = tnh_of(abandoned);
+    tnh_device *device = tnh_of(lost);
     tnp_error why = tnh_error();
-    tnh_fail_lost(&why);
     pthread_mutex_lock(&device->lock);
+    if (!device->is_lost)
+        snprintf(device->lost, sizeof device->lost, "%s", text);
+    tnh_fail(&why, TNP_E_DEVICE_LOST, "%s", device->lost);
     device->is_lost = 1;
     for (tnp_semaphore *s = device->semaphores; s; s = s->next)
         tnh_doom(s, &why);
     tnh_publish(device);
+}
+
+// Work that runs sees it by tnh_is_lost. A real chip could hang: then its thread is left behind.
+static inline void tnh_abandon(tnp_device *abandoned)
+{
+    tnh_lose(abandoned, "the device was abandoned");
 }
 
 // ----------------------------------------------------------------------------- calls of semaphores
@@ -497,8 +511,8 @@ static inline void *tnh_serve(void *argument)
             w->signals[i].semaphore->running++;
         if (why.status == TNP_OK) {
             pthread_mutex_unlock(&device->lock);
-            for (uint32_t i = 0; i < w->copy_count && why.status == TNP_OK; i++)
-                why.status = device->calls->copy(&w->copies[i], &why);
+            if (w->copy_count > 0)
+                why.status = device->calls->copy(queue, w->copies, w->copy_count, &why);
             if (w->bound)
                 why.status = device->calls->run(w->bound, w->updates, w->update_count, queue,
                                                 w->run, &why);
@@ -529,18 +543,29 @@ static inline void tnh_place_works(tnp_queue *queue)
     }
 }
 
-// The thread gets no signal of the process: these belong to the application. What a fault of its
-// own raises is not blocked: the application may have a handler that mends it.
-static inline int tnh_start_thread(tnp_queue *queue)
+// Threads that are started between the two, by a driver too, get no signal of the process: these
+// belong to the application. What a fault of their own raises is not blocked: the application may
+// have a handler that mends it.
+static inline void tnh_block_signals(sigset_t *before)
 {
     static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-    sigset_t blocked, before;
+    sigset_t blocked;
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+static inline void tnh_restore_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static inline int tnh_start_thread(tnp_queue *queue)
+{
+    sigset_t before;
+    tnh_block_signals(&before);
     int status = pthread_create(&queue->thread, NULL, tnh_serve, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tnh_restore_signals(&before);
     return status == 0;
 }
 
@@ -570,6 +595,9 @@ static inline tnp_status tnh_queue_create(tnp_device *made_for, const tnp_queue_
         return tnh_fail(err, TNP_E_HOST_MEMORY, "queue_create: no memory");
     queue->device = device;
     queue->limits = how;   // priority is a wish: threads have none here
+    pthread_mutex_lock(&device->lock);
+    queue->index = device->queue_count++;
+    pthread_mutex_unlock(&device->lock);
     queue->works = (tnh_work *)(queue + 1);
     tnh_place_works(queue);
     if (!tnh_start_thread(queue)) {

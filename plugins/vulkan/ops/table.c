@@ -1,0 +1,18 @@
+// table.c: finds an op by its number.
+#include "ops.h"
+
+static const vulkan_op *const families[] = {
+    vulkan_elementwise_ops,
+    vulkan_attention_ops,
+    vulkan_norm_ops,
+    vulkan_rope_ops,
+};
+
+const vulkan_op *vulkan_op_find(tnp_op number)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        for (const vulkan_op *op = families[i]; op->number != 0; op++)
+            if (op->number == number)
+                return op;
+    return NULL;
+}

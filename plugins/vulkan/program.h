@@ -1,0 +1,67 @@
+// program.h: compiled slices and their bindings.
+//
+//   program   the units and their pipelines, without addresses
+//   bound     command buffers, recorded once; a run submits them
+#ifndef VULKAN_PROGRAM_H
+#define VULKAN_PROGRAM_H
+
+#include "op.h"
+#include "pipelines.h"
+
+typedef struct vulkan_storage {
+    uint64_t bytes;
+    uint32_t flags;
+    bool is_needed;   // some unit looks at it, so it must be bound
+    bool is_written;
+} vulkan_storage;
+
+typedef struct vulkan_step {
+    vulkan_unit unit;   // names point into the program
+    uint32_t index;     // among the units given to compile
+    uint64_t scratch_bytes;
+} vulkan_step;
+
+struct tnp_program {
+    tnp_device *device;
+    uint32_t unit_count, step_count, storage_count, value_count;
+    vulkan_storage *storages;   // indexed as in the slice
+    tnh_value *lengths;         // by value of the slice: those that are extents, else dtype 0
+    vulkan_step *steps;         // units of which somebody sees the result
+    // What bind needs: sums over all steps.
+    uint32_t dispatch_count, check_count;
+};
+
+typedef struct vulkan_binding {
+    tnp_buffer *buffer;   // NULL: not bound
+    uint64_t offset, bytes;
+} vulkan_binding;
+
+struct tnp_bound {
+    tnp_device *device;
+    tnp_program *program;
+    bool is_traced;
+    vulkan_binding *storages;   // by storage
+    vulkan_binding *scratch;    // by step
+    VkCommandPool pool;
+    VkDescriptorPool descriptors;
+    VkCommandBuffer *commands;   // one for each part that is submitted by itself
+    uint32_t command_count;
+    vulkan_place checks;   // host-visible: a word for each dispatch that checks its data
+    uint32_t check_count;
+    uint64_t check_stride;
+    uint32_t *check_of;   // whose word it is: a step
+    VkQueryPool times;    // NULL: not traced; two for each step
+    // For people and tests: of one run.
+    uint32_t dispatch_count, barrier_count;
+};
+
+// bind.c: whether an update has a place. update.c: puts updates into their storages.
+int vulkan_bound_has(const tnp_bound *bound, uint32_t storage, uint64_t offset, uint64_t bytes);
+tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
+                      const tnp_queue *queue, uint64_t run, tnp_error *err);
+
+// record.c: gives each step its dispatches, with `bound` recorded into its command buffers, without
+// it (NULL) only counted, their pipelines made.
+tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error *err);
+
+#endif
