@@ -8,7 +8,9 @@
 extern const vulkan_op vulkan_elementwise_ops[];
 extern const vulkan_op vulkan_attention_ops[];
 extern const vulkan_op vulkan_norm_ops[];
+extern const vulkan_op vulkan_reduce_ops[];
 extern const vulkan_op vulkan_rope_ops[];
+extern const vulkan_op vulkan_softmax_ops[];
 
 static inline bool vulkan_is_float(const tnh_value *value)
 {

@@ -5,7 +5,9 @@ static const vulkan_op *const families[] = {
     vulkan_elementwise_ops,
     vulkan_attention_ops,
     vulkan_norm_ops,
+    vulkan_reduce_ops,
     vulkan_rope_ops,
+    vulkan_softmax_ops,
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number)
