@@ -6,6 +6,8 @@
 
 // Each family's, ended by a row of number 0.
 extern const vulkan_op vulkan_elementwise_ops[];
+extern const vulkan_op vulkan_matmul_ops[];
+extern const vulkan_op vulkan_rows_ops[];
 
 static inline bool vulkan_is_float(const tnh_value *value)
 {

@@ -3,6 +3,8 @@
 
 static const vulkan_op *const families[] = {
     vulkan_elementwise_ops,
+    vulkan_matmul_ops,
+    vulkan_rows_ops,
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number)
