@@ -13,6 +13,8 @@ extern const vulkan_op vulkan_reduce_ops[];
 extern const vulkan_op vulkan_rope_ops[];
 extern const vulkan_op vulkan_softmax_ops[];
 extern const vulkan_op vulkan_sort_ops[];
+extern const vulkan_op vulkan_matmul_ops[];
+extern const vulkan_op vulkan_rows_ops[];
 
 static inline bool vulkan_is_float(const tnh_value *value)
 {

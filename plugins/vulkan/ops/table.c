@@ -10,6 +10,8 @@ static const vulkan_op *const families[] = {
     vulkan_rope_ops,
     vulkan_softmax_ops,
     vulkan_sort_ops,
+    vulkan_matmul_ops,
+    vulkan_rows_ops,
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number)
