@@ -66,12 +66,12 @@ with_fault() {
 @test "a device that the driver loses is left for the CPU, with a warning and the same text" {
     run --separate-stderr "$TENON" run austen "She was at Bath." -n 12 --greedy
     want=$output
-    for at in 1 5 14; do
+    for at in 1 5 9; do
         run --separate-stderr with_fault vkQueueSubmit:$at:-4 \
             vulkan run austen "She was at Bath." -n 12 --greedy --device vulkan0,cpu0 --gpu-layers 99
         [ "$status" -eq 0 ]
         [ "$output" = "$want" ]
-        [[ $stderr == *"the driver lost the device"*"repeated on cpu0"* ]]
+        [[ $stderr == *"the driver lost the device"*repeated*"on cpu0"* ]]
     done
 }
 
