@@ -1,7 +1,7 @@
 // attention.c: attention in tiles of rows (heads of tokens) and keys, without a matrix of scores.
 // Where tiles are few, as when one token is made after the other, several workgroups share the keys
 // of a tile and leave parts in scratch, which a second kernel merges.
-#include "ops.h"
+#include "blocks.h"
 
 #define ENOUGH_GROUPS  256u     // workgroups: with fewer the keys are split
 #define KEYS_OF_SPLIT  128u     // and no workgroup gets fewer than these
@@ -38,20 +38,6 @@ static plan plan_of(const tnh_node *node, const vulkan_features *features)
     return p;
 }
 
-static bool is_key_type(const tnh_value *value)
-{
-    return vulkan_is_float(value);
-}
-
-static bool has_fitting_strides(const tnh_value *value)
-{
-    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        if (value->dtype != 0 && value->dims[d] > 1 &&
-            value->strides[d] % (int64_t)tnh_block_bytes(value->dtype) != 0)
-            return false;
-    return true;
-}
-
 static bool has_three_dims(const tnh_value *value)
 {
     for (uint32_t d = 3; d < TNP_MAX_DIMS; d++)
@@ -73,8 +59,11 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
     const tnp_attention_attr *attr = (const tnp_attention_attr *)&node->attr;
     if (!vulkan_is_float(q) || node->out.dtype != TNP_DTYPE_F32)
         return "attention with queries that are neither F32 nor F16, or a result that is not F32";
-    if (!is_key_type(k) || !is_key_type(v))
-        return "attention with keys or values other than F32 and F16";
+    if (!vulkan_is_decodable(k) || !vulkan_is_decodable(v))
+        return "attention with keys or values other than F32, F16, BF16 and block types";
+    if ((vulkan_is_block(k) && !vulkan_has_unit_rows(k)) ||
+        (vulkan_is_block(v) && !vulkan_has_unit_rows(v)))
+        return "a row of a block type whose blocks do not stand side by side";
     if (node->in[3].dtype != TNP_DTYPE_I32)
         return "attention with positions that are not I32";
     if (tnh_has(node, 4) && !vulkan_is_float(&node->in[4]))
@@ -95,10 +84,10 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
         return "attention with a mask or sinks of other dims";
     if (attr->flags & ~(uint32_t)TNP_ATTENTION_CAUSAL)
         return "attention with a flag unknown here";
-    if (!has_fitting_strides(&node->out))
+    if (!vulkan_has_whole_strides(&node->out))
         return "a stride that is no multiple of the element's bytes";
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (!has_fitting_strides(&node->in[i]))
+        if (tnh_has(node, i) && !vulkan_has_whole_strides(&node->in[i]))
             return "a stride that is no multiple of the element's bytes";
     if ((uint64_t)q->dims[1] * (uint64_t)q->dims[2] >> 31 ||
         scratch_bytes(unit, features) + features->storage_alignment > features->max_range_bytes)
