@@ -17,9 +17,13 @@ typedef struct plan {
 static plan plan_of(const tnh_node *node, const vulkan_features *features)
 {
     const tnh_value *q = &node->in[0], *k = &node->in[1], *v = &node->in[2];
-    plan p = { .D = (uint32_t)q->dims[0], .E = (uint32_t)v->dims[0], .S = (uint32_t)k->dims[2],
-               .T = (uint32_t)q->dims[2], .R = (uint32_t)(q->dims[1] / k->dims[1]),
-               .H = (uint32_t)q->dims[1], .G = (uint32_t)k->dims[1] };
+    plan p = { .D = (uint32_t)q->dims[0],
+               .E = (uint32_t)v->dims[0],
+               .S = (uint32_t)k->dims[2],
+               .T = (uint32_t)q->dims[2],
+               .R = (uint32_t)(q->dims[1] / k->dims[1]),
+               .H = (uint32_t)q->dims[1],
+               .G = (uint32_t)k->dims[1] };
     const uint64_t rows = (uint64_t)p.R * p.T;
     p.rows = rows <= 4 ? 4 : rows <= 8 ? 8 : 32;
     p.lanes = rows <= 4 ? 32 : rows <= 8 ? 16 : 8;
@@ -145,9 +149,20 @@ static void emit_scores(const tnh_node *node, const plan *p, uint64_t parts, vul
     const bool has_length = vulkan_bind_extent(to, &d, length, length_dim, &offsets[7]);
 
     const uint32_t constants[] = {
-        node->in[0].dtype, node->in[1].dtype, node->in[2].dtype, has_mask ? mask->dtype : 0,
-        has_sinks && !parts, (attr->flags & TNP_ATTENTION_CAUSAL) != 0, has_length, has_tokens,
-        parts > 0, p->rows, p->lanes, p->keys, p->chunk, p->slices,
+        node->in[0].dtype,
+        node->in[1].dtype,
+        node->in[2].dtype,
+        has_mask ? mask->dtype : 0,
+        has_sinks && !parts,
+        (attr->flags & TNP_ATTENTION_CAUSAL) != 0,
+        has_length,
+        has_tokens,
+        parts > 0,
+        p->rows,
+        p->lanes,
+        p->keys,
+        p->chunk,
+        p->slices,
     };
     for (uint32_t i = 0; i < sizeof constants / sizeof *constants; i++)
         vulkan_constant(&d, constants[i]);
@@ -158,8 +173,8 @@ static void emit_scores(const tnh_node *node, const plan *p, uint64_t parts, vul
     push_strides(&node->in[3], 1, &d);
     push_strides(&node->in[5], 1, &d);
     for (uint32_t i = 0; i < 8; i += 4)
-        vulkan_push(&d, offsets[i] | offsets[i + 1] << 8 | offsets[i + 2] << 16 |
-                            offsets[i + 3] << 24);
+        vulkan_push(&d,
+                    offsets[i] | offsets[i + 1] << 8 | offsets[i + 2] << 16 | offsets[i + 3] << 24);
     const uint32_t dims[] = { p->D, p->E, p->S, p->T, p->R, p->H };
     for (uint32_t i = 0; i < 6; i++)
         vulkan_push(&d, dims[i]);
@@ -183,8 +198,8 @@ static void emit_merge(const tnh_node *node, const plan *p, uint64_t parts, vulk
     offsets[0] = vulkan_bind_value(to, &d, &node->out, true);
     offsets[1] = vulkan_bind_scratch(to, &d, 0, parts, false);
     offsets[2] = bind_optional(node, 5, to, &d);
-    const bool has_tokens =
-        vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[3]) && !tnh_has(node, 4);
+    const bool has_tokens = vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[3]) &&
+                            !tnh_has(node, 4);
     vulkan_constant(&d, (uint32_t)tnh_has(node, 5));
     vulkan_constant(&d, has_tokens);
     push_strides(&node->out, 3, &d);
