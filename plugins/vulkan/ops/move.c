@@ -137,8 +137,10 @@ static const char *refuse_pad(const vulkan_unit *unit, const vulkan_features *fe
 // A float as a whole number of a type: toward zero, beyond its range the end, a NaN 0.
 static int64_t whole_of(float x, tnp_dtype dtype)
 {
-    const int bits = dtype == TNP_DTYPE_I8 ? 8 : dtype == TNP_DTYPE_I16 ? 16 :
-                     dtype == TNP_DTYPE_I32 ? 32 : 64;
+    const int bits = dtype == TNP_DTYPE_I8    ? 8
+                     : dtype == TNP_DTYPE_I16 ? 16
+                     : dtype == TNP_DTYPE_I32 ? 32
+                                              : 64;
     const int64_t most = (int64_t)(UINT64_MAX >> 1) >> (64 - bits);
     if (dtype == TNP_DTYPE_BOOL)
         return x != 0.0f;
@@ -153,8 +155,7 @@ static void emit_fill(const tnh_node *node, vulkan_emitter *to)
 {
     const tnh_value *out = &node->out;
     const float value = ((const tnp_pad_attr *)&node->attr)->value;
-    const bool is_float =
-        vulkan_is_float(out) || out->dtype == TNP_DTYPE_BF16;
+    const bool is_float = vulkan_is_float(out) || out->dtype == TNP_DTYPE_BF16;
     const uint64_t bits = is_float ? 0 : (uint64_t)whole_of(value, out->dtype);
     vulkan_walk walk;
     vulkan_walk_make(&out, 1, &walk);

@@ -46,8 +46,7 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
         uint32_t length_offset, heads_offset;
         vulkan_begin(&d, VULKAN_KERNEL_SOFTMAX);
         vulkan_walk_bind(&rows.walk, part, to, &d);
-        const bool has_length =
-            vulkan_bind_extent(to, &d, with_extent(node, 0), 0, &length_offset);
+        const bool has_length = vulkan_bind_extent(to, &d, with_extent(node, 0), 0, &length_offset);
         const bool has_heads = vulkan_bind_extent(to, &d, with_extent(node, 2), 2, &heads_offset);
         vulkan_constant(&d, node->out.dtype);
         vulkan_constant(&d, node->in[0].dtype);
