@@ -6,6 +6,7 @@
 
 // Each family's, ended by a row of number 0.
 extern const vulkan_op vulkan_elementwise_ops[];
+extern const vulkan_op vulkan_convert_ops[];
 extern const vulkan_op vulkan_matmul_ops[];
 extern const vulkan_op vulkan_rows_ops[];
 

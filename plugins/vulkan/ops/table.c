@@ -3,6 +3,7 @@
 
 static const vulkan_op *const families[] = {
     vulkan_elementwise_ops,
+    vulkan_convert_ops,
     vulkan_matmul_ops,
     vulkan_rows_ops,
 };
