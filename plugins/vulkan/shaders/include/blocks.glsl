@@ -13,6 +13,33 @@ uint block_elements(uint dtype)
     return dtype < 16 ? 1 : dtype >= Q2_K && dtype <= Q6_K ? 256 : 32;
 }
 
+uint block_bytes(uint dtype)
+{
+    switch (dtype) {
+    case Q4_0:
+    case IQ4_NL:
+        return 18;
+    case Q4_1:
+        return 20;
+    case Q5_0:
+        return 22;
+    case Q5_1:
+        return 24;
+    case Q8_0:
+        return 34;
+    case Q2_K:
+        return 84;
+    case Q3_K:
+        return 110;
+    case Q4_K:
+        return 144;
+    case Q5_K:
+        return 176;
+    default:
+        return 210;
+    }
+}
+
 struct Levels {
     uvec2 bytes;   // of a word, the lowest byte is the first level
     float scale, offset;
