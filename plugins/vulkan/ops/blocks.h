@@ -62,6 +62,13 @@ static inline bool vulkan_has_whole_strides(const tnh_value *value)
     return true;
 }
 
+// Whether the elements of a row stand side by side.
+static inline bool vulkan_has_unit_rows(const tnh_value *value)
+{
+    return value->dims[0] == tnh_block_elements(value->dtype) ||
+           value->strides[0] == tnh_block_bytes(value->dtype);
+}
+
 // From the first byte of a row to the last.
 static inline uint64_t vulkan_row_span(const tnh_value *value)
 {
