@@ -1,7 +1,7 @@
 // attention.c: attention in tiles of rows (heads of tokens) and keys, without a matrix of scores.
 // Where tiles are few, as when one token is made after the other, several workgroups share the keys
 // of a tile and leave parts in scratch, which a second kernel merges.
-#include "ops.h"
+#include "blocks.h"
 
 #define ENOUGH_GROUPS  256u     // workgroups: with fewer the keys are split
 #define KEYS_OF_SPLIT  128u     // and no workgroup gets fewer than these
@@ -17,9 +17,13 @@ typedef struct plan {
 static plan plan_of(const tnh_node *node, const vulkan_features *features)
 {
     const tnh_value *q = &node->in[0], *k = &node->in[1], *v = &node->in[2];
-    plan p = { .D = (uint32_t)q->dims[0], .E = (uint32_t)v->dims[0], .S = (uint32_t)k->dims[2],
-               .T = (uint32_t)q->dims[2], .R = (uint32_t)(q->dims[1] / k->dims[1]),
-               .H = (uint32_t)q->dims[1], .G = (uint32_t)k->dims[1] };
+    plan p = { .D = (uint32_t)q->dims[0],
+               .E = (uint32_t)v->dims[0],
+               .S = (uint32_t)k->dims[2],
+               .T = (uint32_t)q->dims[2],
+               .R = (uint32_t)(q->dims[1] / k->dims[1]),
+               .H = (uint32_t)q->dims[1],
+               .G = (uint32_t)k->dims[1] };
     const uint64_t rows = (uint64_t)p.R * p.T;
     p.rows = rows <= 4 ? 4 : rows <= 8 ? 8 : 32;
     p.lanes = rows <= 4 ? 32 : rows <= 8 ? 16 : 8;
@@ -36,20 +40,6 @@ static plan plan_of(const tnh_node *node, const vulkan_features *features)
     if (p.splits > most)
         p.splits = most;
     return p;
-}
-
-static bool is_key_type(const tnh_value *value)
-{
-    return vulkan_is_float(value);
-}
-
-static bool has_fitting_strides(const tnh_value *value)
-{
-    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        if (value->dtype != 0 && value->dims[d] > 1 &&
-            value->strides[d] % (int64_t)tnh_block_bytes(value->dtype) != 0)
-            return false;
-    return true;
 }
 
 static bool has_three_dims(const tnh_value *value)
@@ -73,8 +63,11 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
     const tnp_attention_attr *attr = (const tnp_attention_attr *)&node->attr;
     if (!vulkan_is_float(q) || node->out.dtype != TNP_DTYPE_F32)
         return "attention with queries that are neither F32 nor F16, or a result that is not F32";
-    if (!is_key_type(k) || !is_key_type(v))
-        return "attention with keys or values other than F32 and F16";
+    if (!vulkan_is_decodable(k) || !vulkan_is_decodable(v))
+        return "attention with keys or values other than F32, F16, BF16 and block types";
+    if ((vulkan_is_block(k) && !vulkan_has_unit_rows(k)) ||
+        (vulkan_is_block(v) && !vulkan_has_unit_rows(v)))
+        return "a row of a block type whose blocks do not stand side by side";
     if (node->in[3].dtype != TNP_DTYPE_I32)
         return "attention with positions that are not I32";
     if (tnh_has(node, 4) && !vulkan_is_float(&node->in[4]))
@@ -95,10 +88,10 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
         return "attention with a mask or sinks of other dims";
     if (attr->flags & ~(uint32_t)TNP_ATTENTION_CAUSAL)
         return "attention with a flag unknown here";
-    if (!has_fitting_strides(&node->out))
+    if (!vulkan_has_whole_strides(&node->out))
         return "a stride that is no multiple of the element's bytes";
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (!has_fitting_strides(&node->in[i]))
+        if (tnh_has(node, i) && !vulkan_has_whole_strides(&node->in[i]))
             return "a stride that is no multiple of the element's bytes";
     if ((uint64_t)q->dims[1] * (uint64_t)q->dims[2] >> 31 ||
         scratch_bytes(unit, features) + features->storage_alignment > features->max_range_bytes)
@@ -156,9 +149,20 @@ static void emit_scores(const tnh_node *node, const plan *p, uint64_t parts, vul
     const bool has_length = vulkan_bind_extent(to, &d, length, length_dim, &offsets[7]);
 
     const uint32_t constants[] = {
-        node->in[0].dtype, node->in[1].dtype, node->in[2].dtype, has_mask ? mask->dtype : 0,
-        has_sinks && !parts, (attr->flags & TNP_ATTENTION_CAUSAL) != 0, has_length, has_tokens,
-        parts > 0, p->rows, p->lanes, p->keys, p->chunk, p->slices,
+        node->in[0].dtype,
+        node->in[1].dtype,
+        node->in[2].dtype,
+        has_mask ? mask->dtype : 0,
+        has_sinks && !parts,
+        (attr->flags & TNP_ATTENTION_CAUSAL) != 0,
+        has_length,
+        has_tokens,
+        parts > 0,
+        p->rows,
+        p->lanes,
+        p->keys,
+        p->chunk,
+        p->slices,
     };
     for (uint32_t i = 0; i < sizeof constants / sizeof *constants; i++)
         vulkan_constant(&d, constants[i]);
@@ -169,8 +173,8 @@ static void emit_scores(const tnh_node *node, const plan *p, uint64_t parts, vul
     push_strides(&node->in[3], 1, &d);
     push_strides(&node->in[5], 1, &d);
     for (uint32_t i = 0; i < 8; i += 4)
-        vulkan_push(&d, offsets[i] | offsets[i + 1] << 8 | offsets[i + 2] << 16 |
-                            offsets[i + 3] << 24);
+        vulkan_push(&d,
+                    offsets[i] | offsets[i + 1] << 8 | offsets[i + 2] << 16 | offsets[i + 3] << 24);
     const uint32_t dims[] = { p->D, p->E, p->S, p->T, p->R, p->H };
     for (uint32_t i = 0; i < 6; i++)
         vulkan_push(&d, dims[i]);
@@ -194,8 +198,8 @@ static void emit_merge(const tnh_node *node, const plan *p, uint64_t parts, vulk
     offsets[0] = vulkan_bind_value(to, &d, &node->out, true);
     offsets[1] = vulkan_bind_scratch(to, &d, 0, parts, false);
     offsets[2] = bind_optional(node, 5, to, &d);
-    const bool has_tokens =
-        vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[3]) && !tnh_has(node, 4);
+    const bool has_tokens = vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[3]) &&
+                            !tnh_has(node, 4);
     vulkan_constant(&d, (uint32_t)tnh_has(node, 5));
     vulkan_constant(&d, has_tokens);
     push_strides(&node->out, 3, &d);

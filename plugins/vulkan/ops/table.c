@@ -2,10 +2,17 @@
 #include "ops.h"
 
 static const vulkan_op *const families[] = {
-    vulkan_elementwise_ops,
     vulkan_attention_ops,
+    vulkan_convert_ops,
+    vulkan_elementwise_ops,
+    vulkan_matmul_ops,
+    vulkan_move_ops,
     vulkan_norm_ops,
+    vulkan_reduce_ops,
     vulkan_rope_ops,
+    vulkan_rows_ops,
+    vulkan_softmax_ops,
+    vulkan_sort_ops,
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number)

@@ -14,6 +14,7 @@
 #version 460
 #define GROUP 128
 #include "include/base.glsl"
+#include "include/blocks.glsl"
 #include "include/math.glsl"
 
 layout(local_size_x = GROUP) in;
@@ -53,6 +54,8 @@ READS(5, mask)
 LENGTH(5, tokens)
 READS(6, sinks)
 LENGTH(7, keys)
+BLOCKS(k)
+BLOCKS(v)
 
 shared float queries[ROWS * PITCH];
 shared float columns[KEYS * PITCH];   // of k, then of v
@@ -89,6 +92,39 @@ bool is_seen(int at, uint key)
     return window == 0 || int(key) > at || uint(at - int(key)) < window;
 }
 
+// CHUNK elements, from number `first` on, of each of `count` keys from `at` on; 0 where none is.
+#define COLUMNS(NAME, TYPE, SIZE, STRIDE, KEY_STRIDE)                                              \
+    void NAME##_columns(uint at, uint count, uint first)                                           \
+    {                                                                                              \
+        const uint parts = block_elements(TYPE) / 8, parts_of_chunk = CHUNK / 8;                   \
+        uint n = gl_LocalInvocationIndex;                                                          \
+        for (; TYPE >= Q4_0 && n < KEYS * parts_of_chunk; n += GROUP) {                            \
+            const uint key = n / parts_of_chunk, part = n % parts_of_chunk;                        \
+            const uint from = first / 8 + part, to = key * PITCH + part * 8;                       \
+            vec4 a = vec4(0.0), b = vec4(0.0);                                                     \
+            if (key < count && 8 * from < SIZE) {                                                  \
+                const Levels levels =                                                              \
+                    NAME##_levels(at + key * KEY_STRIDE + from / parts * block_bytes(TYPE),        \
+                                  from % parts, TYPE);                                             \
+                a = floats_of(levels.bytes.x) * levels.scale + levels.offset;                      \
+                b = floats_of(levels.bytes.y) * levels.scale + levels.offset;                      \
+            }                                                                                      \
+            for (uint i = 0; i < 4; i++) {                                                         \
+                columns[to + i] = a[i];                                                            \
+                columns[to + 4 + i] = b[i];                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        for (; TYPE < Q4_0 && n < KEYS * CHUNK; n += GROUP) {                                      \
+            const uint key = n / CHUNK, from = first + n % CHUNK;                                  \
+            columns[key * PITCH + n % CHUNK] =                                                     \
+                key < count && from < SIZE                                                         \
+                    ? NAME##_float(at + key * KEY_STRIDE + from * STRIDE, TYPE)                    \
+                    : 0.0;                                                                         \
+        }                                                                                          \
+    }
+COLUMNS(k, K_TYPE, D, k_d, k_s)
+COLUMNS(v, V_TYPE, E, v_e, v_s)
+
 // The scores of own rows and own keys of those from `begin` on.
 float scores[ROWS_EACH * KEYS_EACH];
 void score(uint begin, uint end)
@@ -103,12 +139,7 @@ void score(uint begin, uint end)
             const uint at = (offsets >> 8 & 255u) + head_of(row) * q_h + token_of(row) * q_t;
             queries[n / CHUNK * PITCH + n % CHUNK] = d < D ? q_float(at + d * q_d, Q_TYPE) : 0.0;
         }
-        for (uint n = gl_LocalInvocationIndex; n < KEYS * CHUNK; n += GROUP) {
-            const uint key = begin + n / CHUNK, d = chunk + n % CHUNK;
-            const uint at = (offsets >> 16 & 255u) + group * k_g + key * k_s;
-            columns[n / CHUNK * PITCH + n % CHUNK] =
-                key < end && d < D ? k_float(at + d * k_d, K_TYPE) : 0.0;
-        }
+        k_columns((offsets >> 16 & 255u) + group * k_g + begin * k_s, end - begin, chunk);
         barrier();
         for (uint d = 0; d < count; d++) {
             float x[ROWS_EACH];
@@ -196,12 +227,8 @@ void main()
         }
         for (uint s = 0; s < SLICES; s++) {
             barrier();   // the columns there have been read
-            for (uint n = gl_LocalInvocationIndex; n < KEYS * CHUNK; n += GROUP) {
-                const uint key = begin + n / CHUNK, e = slice + s * CHUNK + n % CHUNK;
-                const uint at = (offsets >> 24) + group * v_g + key * v_s;
-                columns[n / CHUNK * PITCH + n % CHUNK] =
-                    key < range.y && e < E ? v_float(at + e * v_e, V_TYPE) : 0.0;
-            }
+            v_columns((offsets >> 24) + group * v_g + begin * v_s, range.y - begin,
+                      slice + s * CHUNK);
             barrier();
             for (uint key = 0; key < KEYS; key++) {
                 float x[ROWS_EACH];
