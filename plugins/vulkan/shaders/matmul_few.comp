@@ -3,19 +3,26 @@
 #version 460
 #include "include/base.glsl"
 #include "include/blocks.glsl"
+#include "include/math.glsl"
 #include "include/product.glsl"
 
-layout(constant_id = 7) const uint TOKENS = 1;
-layout(constant_id = 8) const uint THREADS = 32;
-layout(local_size_x_id = 8) in;
+layout(constant_id = 8) const uint TOKENS = 1;
+layout(constant_id = 9) const uint THREADS = 32;
+layout(local_size_x_id = 9) in;
+READS(6, up)   // TAIL a gate: the matrix of its other product, which lies as w does
+BLOCKS(up)
+FOUR(up, W_TYPE, IS_W_FLAT, w_element)
+EIGHT(up)
 
+const bool IS_GATE = TAIL >= 48;
 const uint ROWS = 4;
+const uint PRODUCTS = IS_GATE ? 2 : 1;
 #ifdef SUBGROUPS
 const uint SUMS = THREADS / 4;   // of subgroups, which have 4 invocations or more
 #else
 const uint SUMS = THREADS;
 #endif
-shared float sums[SUMS * ROWS * TOKENS];
+shared float sums[SUMS * ROWS * TOKENS * PRODUCTS];
 
 // The matrix of the choice; what is no matrix fails the work.
 bool find_matrix(uvec3 batch, out uint at)
@@ -51,8 +58,8 @@ void main()
     if (token >= m_end)
         return;
 
-    float sum[ROWS][TOKENS];
-    for (uint r = 0; r < ROWS; r++)
+    float sum[ROWS * PRODUCTS][TOKENS];
+    for (uint r = 0; r < ROWS * PRODUCTS; r++)
         for (uint t = 0; t < TOKENS; t++)
             sum[r][t] = 0.0;
     for (uint k = 8 * lane; k < k_end; k += 8 * THREADS) {
@@ -63,8 +70,13 @@ void main()
             low[t] = x_four(at, count);
             high[t] = x_four(at + 4 * x_element, max(count, 4) - 4);
         }
-        for (uint r = 0; r < ROWS; r++) {
-            Eight w = w_eight(w_begin + min(row + r, n_count - 1) * w_row, k, count);
+        for (uint r = 0; r < ROWS * PRODUCTS; r++) {
+            uint w_at_row = min(row + r % ROWS, n_count - 1) * w_row;
+            Eight w;
+            if (IS_GATE && r >= ROWS)
+                w = up_eight(ids_at + w_at_row, k, count);
+            else
+                w = w_eight(w_begin + w_at_row, k, count);
             for (uint t = 0; t < TOKENS; t++) {
                 float product = dot(w.a, low[t]) + dot(w.b, high[t]);
                 sum[r][t] = fma(w.scale, product, sum[r][t]);
@@ -79,22 +91,30 @@ void main()
 #else
     uint own = lane, own_count = THREADS;
 #endif
-    for (uint r = 0; r < ROWS; r++)
+    for (uint r = 0; r < ROWS * PRODUCTS; r++)
         for (uint t = 0; t < TOKENS; t++) {
 #ifdef SUBGROUPS
             sum[r][t] = subgroupAdd(sum[r][t]);
             if (subgroupElect())
 #endif
-                sums[(own * ROWS + r) * TOKENS + t] = sum[r][t];
+                sums[(own * ROWS * PRODUCTS + r) * TOKENS + t] = sum[r][t];
         }
     barrier();
     for (uint i = lane; i < ROWS * TOKENS; i += THREADS) {
         uint n = row + i / TOKENS, m = token + i % TOKENS;
-        float all = 0.0;
-        for (uint s = 0; s < own_count; s++)
-            all += sums[s * ROWS * TOKENS + i];
-        if (n < n_count && m < m_end)
-            out_put_u32(out_at + along(batch, out_batch) + n * out_row + m * out_token,
-                        floatBitsToUint(all));
+        float all = 0.0, other = 0.0;
+        for (uint s = 0; s < own_count; s++) {
+            all += sums[s * ROWS * TOKENS * PRODUCTS + i];
+            if (IS_GATE)
+                other += sums[(s * PRODUCTS + 1) * ROWS * TOKENS + i];
+        }
+        if (IS_GATE)
+            all = gated(TAIL, all, other);
+        if (n >= n_count || m >= m_end)
+            continue;
+        if (is_sum())
+            all += added(n, m);
+        out_put_u32(out_at + along(batch, out_batch) + n * out_row + m * out_token,
+                    floatBitsToUint(all));
     }
 }
