@@ -56,8 +56,6 @@ struct tnp_bound {
     uint32_t check_count;
     vulkan_check *checks;   // of the dispatches that check their data
     VkQueryPool times;      // NULL: not traced; two for each step
-    // For people and tests: of one run.
-    uint32_t dispatch_count, barrier_count;
 };
 
 // bind.c: whether an update has a place. run.c: one run.
