@@ -1,4 +1,5 @@
 // bind.c: gives a program its addresses, and records it.
+#include "blocks.h"
 #include "memory.h"
 #include "program.h"
 

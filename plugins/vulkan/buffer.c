@@ -1,5 +1,5 @@
 // buffer.c: buffers of the contract.
-#include "memory.h"
+#include "blocks.h"
 
 static tnp_status make_buffer(tnp_device *device, uint64_t bytes, tnp_buffer **out, tnp_error *err)
 {

@@ -1,6 +1,7 @@
 // device.c: opens a physical device: its queues, its memory, its pipelines.
 #include "vulkan.h"
 
+#include "blocks.h"
 #include "memory.h"
 #include "pipelines.h"
 #include "program.h"
@@ -152,7 +153,7 @@ static void teardown(tnp_device *device)
         vulkan_buffer_free(device->unused);
         vulkan_pipelines_close(device);
         close_queues(device);
-        vulkan_memory_close(device);
+        vulkan_allocator_close(device);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
     tnh_close(device);

@@ -76,13 +76,12 @@ uint32_t vulkan_bind_scratch(vulkan_emitter *to, vulkan_dispatch *d, uint64_t of
 
 void vulkan_emit(vulkan_emitter *to, const vulkan_dispatch *dispatch)
 {
-    VkPipeline unused;
     if (to->status != TNP_OK)
         return;
     if (to->bound)
         vulkan_record(to, dispatch);
     else
-        to->status = vulkan_pipeline_of(to->program->device, dispatch, &unused, to->err);
+        to->status = vulkan_pipelines_want(to->program->device, dispatch, to->err);
     to->dispatch_count++;
     to->check_count += dispatch->checks_data;
 }
@@ -106,6 +105,8 @@ tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error
     }
     if (bound && to->status == TNP_OK)
         to->status = vulkan_record_end(to);
+    if (!bound && to->status == TNP_OK)
+        to->status = vulkan_pipelines_make(program->device, err);
     if (bound) {
         bound->dispatch_count = to->dispatch_count;
         bound->barrier_count = to->barrier_count;

@@ -56,11 +56,10 @@ static tnp_status status_of(VkResult result)
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what)
 {
     if (result == VK_ERROR_DEVICE_LOST && device) {
-        pthread_mutex_lock(&device->queues.lock);
-        device->is_dead = true;
-        pthread_mutex_unlock(&device->queues.lock);
-        return tnh_fail(err, TNP_E_DEVICE_LOST, "the driver lost the device %s (%s)",
-                        device->physical.properties.deviceName, what);
+        tnh_fail(err, TNP_E_DEVICE_LOST, "the driver lost the device %s (%s)",
+                 device->physical.properties.deviceName, what);
+        tnh_lose(device, err->text);
+        return TNP_E_DEVICE_LOST;
     }
     return tnh_fail(err, status_of(result), "%s: %s", what, vulkan_result_name(result));
 }

@@ -5,7 +5,9 @@
 
 typedef struct entry {
     struct entry *next;
-    VkPipeline pipeline;
+    VkPipeline pipeline;   // NULL: wanted, and not made yet
+    VkResult result;       // of making it
+    vulkan_kernel kernel;
     uint32_t constant_count, constants[VULKAN_MAX_CONSTANTS];
 } entry;
 
@@ -15,6 +17,7 @@ struct vulkan_pipelines {
     VkPipelineLayout layout;
     VkPipelineCache cache;
     entry *entries[VULKAN_KERNEL_COUNT];
+    uint32_t wanted_count;
     uint32_t new_count;   // made since the cache was stored
 };
 
@@ -181,17 +184,17 @@ VkDescriptorSetLayout vulkan_set_layout(const tnp_device *device)
 
 // ------------------------------------------------------------------------------------- pipelines
 
-static VkResult make_pipeline(tnp_device *device, const vulkan_dispatch *d, VkPipeline *out)
+static VkResult make_pipeline(tnp_device *device, const entry *e, VkPipeline *out)
 {
-    const vulkan_shader *shader = vulkan_shader_for(&device->physical.features, d->kernel);
+    const vulkan_shader *shader = vulkan_shader_for(&device->physical.features, e->kernel);
     VkSpecializationMapEntry map[VULKAN_MAX_CONSTANTS];
-    for (uint32_t i = 0; i < d->constant_count; i++)
+    for (uint32_t i = 0; i < e->constant_count; i++)
         map[i] = (VkSpecializationMapEntry){ i, 4 * i, 4 };
     const VkSpecializationInfo constants = {
-        .mapEntryCount = d->constant_count,
+        .mapEntryCount = e->constant_count,
         .pMapEntries = map,
-        .dataSize = 4 * (size_t)d->constant_count,
-        .pData = d->constants,
+        .dataSize = 4 * (size_t)e->constant_count,
+        .pData = e->constants,
     };
     const VkShaderModuleCreateInfo code = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -227,32 +230,108 @@ static entry *find(const vulkan_pipelines *all, const vulkan_dispatch *d)
     return NULL;
 }
 
-tnp_status vulkan_pipeline_of(tnp_device *device, const vulkan_dispatch *d, VkPipeline *out,
-                              tnp_error *err)
+tnp_status vulkan_pipelines_want(tnp_device *device, const vulkan_dispatch *d, tnp_error *err)
 {
     vulkan_pipelines *all = device->pipelines;
     tnp_status status = TNP_OK;
     pthread_mutex_lock(&all->lock);
-    entry *e = find(all, d);
-    if (!e) {
-        e = vulkan_alloc(device->instance, sizeof *e);
-        VkResult result = e ? make_pipeline(device, d, &e->pipeline) : VK_ERROR_OUT_OF_HOST_MEMORY;
-        if (result == VK_SUCCESS) {
+    if (!find(all, d)) {
+        entry *e = vulkan_alloc(device->instance, sizeof *e);
+        if (e) {
+            e->kernel = d->kernel;
             e->constant_count = d->constant_count;
             memcpy(e->constants, d->constants, sizeof e->constants);
             e->next = all->entries[d->kernel];
             all->entries[d->kernel] = e;
-            all->new_count++;
+            all->wanted_count++;
         } else {
-            char what[96];
-            vulkan_free(device->instance, e);
-            snprintf(what, sizeof what, "compile: a pipeline of kernel %s",
-                     vulkan_kernel_names[d->kernel]);
-            status = vulkan_error(device, err, result, what);
+            status = tnh_fail(err, TNP_E_HOST_MEMORY, "compile: no memory for a pipeline");
         }
     }
-    if (status == TNP_OK)
-        *out = e->pipeline;
     pthread_mutex_unlock(&all->lock);
     return status;
+}
+
+// The pipelines that are wanted, shared by the host's threads.
+typedef struct making {
+    tnp_device *device;
+    uint32_t count;
+    entry *wanted[];
+} making;
+
+static void make_some(void *argument, tnp_team *team, uint32_t worker, uint32_t workers)
+{
+    making *m = argument;
+    (void)team;
+    for (uint32_t i = worker; i < m->count; i += workers)
+        m->wanted[i]->result = make_pipeline(m->device, m->wanted[i], &m->wanted[i]->pipeline);
+}
+
+static making *list_wanted(tnp_device *device)
+{
+    vulkan_pipelines *all = device->pipelines;
+    making *m = vulkan_alloc(device->instance, sizeof *m + all->wanted_count * sizeof *m->wanted);
+    if (!m)
+        return NULL;
+    m->device = device;
+    for (uint32_t k = 0; k < VULKAN_KERNEL_COUNT; k++)
+        for (entry *e = all->entries[k]; e; e = e->next)
+            if (!e->pipeline)
+                m->wanted[m->count++] = e;
+    return m;
+}
+
+// What could not be made is wanted no more. Answers one of the results that are no success.
+static VkResult drop_failed(tnp_device *device, vulkan_kernel *of)
+{
+    VkResult failure = VK_SUCCESS;
+    for (uint32_t k = 0; k < VULKAN_KERNEL_COUNT; k++)
+        for (entry **link = &device->pipelines->entries[k]; *link;) {
+            entry *e = *link;
+            if (e->pipeline) {
+                link = &e->next;
+                continue;
+            }
+            failure = e->result;
+            *of = e->kernel;
+            *link = e->next;
+            vulkan_free(device->instance, e);
+        }
+    return failure;
+}
+
+tnp_status vulkan_pipelines_make(tnp_device *device, tnp_error *err)
+{
+    vulkan_pipelines *all = device->pipelines;
+    const tnp_host *host = device->instance->host;
+    VkResult result = VK_SUCCESS;
+    vulkan_kernel kernel = 0;
+    pthread_mutex_lock(&all->lock);
+    if (all->wanted_count > 0) {
+        making *m = list_wanted(device);
+        if (m)
+            host->team(host->context, m->count, make_some, m);
+        vulkan_free(device->instance, m);
+        result = drop_failed(device, &kernel);
+        if (!m)
+            result = VK_ERROR_OUT_OF_HOST_MEMORY;
+        all->new_count += all->wanted_count;
+        all->wanted_count = 0;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (result == VK_SUCCESS)
+        return TNP_OK;
+    char what[96];
+    snprintf(what, sizeof what, "compile: a pipeline of kernel %s", vulkan_kernel_names[kernel]);
+    return vulkan_error(device, err, result, what);
+}
+
+VkPipeline vulkan_pipeline_of(tnp_device *device, const vulkan_dispatch *d)
+{
+    vulkan_pipelines *all = device->pipelines;
+    pthread_mutex_lock(&all->lock);
+    const entry *e = find(all, d);
+    VkPipeline pipeline = e ? e->pipeline : VK_NULL_HANDLE;
+    pthread_mutex_unlock(&all->lock);
+    return pipeline;
 }

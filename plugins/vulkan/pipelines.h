@@ -10,9 +10,13 @@ tnp_status vulkan_pipelines_open(tnp_device *device, tnp_error *err);
 void vulkan_pipelines_close(tnp_device *device);
 void vulkan_pipelines_keep(tnp_device *device);   // stores what is new, for the next process
 
-// The pipeline for a dispatch; the same for the same constants.
-tnp_status vulkan_pipeline_of(tnp_device *device, const vulkan_dispatch *dispatch, VkPipeline *out,
-                              tnp_error *err);
+// The pipelines that dispatches of a program need are wanted first, then made all together, by the
+// threads of the host's team.
+tnp_status vulkan_pipelines_want(tnp_device *device, const vulkan_dispatch *dispatch,
+                                 tnp_error *err);
+tnp_status vulkan_pipelines_make(tnp_device *device, tnp_error *err);
+VkPipeline vulkan_pipeline_of(tnp_device *device, const vulkan_dispatch *dispatch);
+
 VkPipelineLayout vulkan_pipeline_layout(const tnp_device *device);
 VkDescriptorSetLayout vulkan_set_layout(const tnp_device *device);
 

@@ -162,6 +162,14 @@ static vulkan_range check_word(vulkan_emitter *to)
                            .is_written = true };
 }
 
+// What a kernel that can check has there where this dispatch does not.
+static vulkan_range unused_word(const tnp_device *device)
+{
+    return (vulkan_range){ .buffer = device->unused->place.buffer,
+                           .offset = device->unused->place.offset,
+                           .bytes = 4 };
+}
+
 static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorSet *set)
 {
     tnp_device *device = to->program->device;
@@ -182,10 +190,8 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
         vulkan_range range;
         if (i < d->operand_count)
             range = d->operands[i];
-        else if (d->checks_data)
-            range = check_word(to);
         else
-            break;
+            range = d->checks_data ? check_word(to) : unused_word(device);
         ranges[count] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
         writes[count] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
@@ -268,7 +274,10 @@ void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
 {
     bound_dispatch b;
     uint32_t at[3];
-    to->status = vulkan_pipeline_of(to->program->device, d, &b.pipeline, to->err);
+    b.pipeline = vulkan_pipeline_of(to->program->device, d);
+    if (!b.pipeline)
+        to->status = tnh_fail(to->err, TNP_E_INTERNAL, "bind: '%s' has a pipeline not compiled",
+                              to->step->unit.nodes[0].name);
     if (to->status != TNP_OK || !make_set(to, d, &b.set))
         return;
     piece_of(to, d, b.piece);

@@ -131,7 +131,6 @@ struct tnp_device {
     struct VolkDeviceTable vk;
     bool is_hung;   // work that nobody waits for any more may still run: what it may
                     // touch is leaked. Under queues.lock
-    bool is_dead;   // the driver says that the device is lost. Under queues.lock
     uint32_t memory_count;
     vulkan_memory memories[VULKAN_MAX_MEMORIES];
     uint32_t host_type;   // memory type for staging: host-visible, coherent, cached if it can be

@@ -57,19 +57,21 @@ with_fault() {
     VK_DRIVER_FILES=/nonexistent.json VK_ICD_FILENAMES=/nonexistent.json run vulkan plugins --why
     [ "$status" -eq 0 ]
     [[ $output == *"vulkan"*"driver"* ]]
-    VK_DRIVER_FILES=/nonexistent.json VK_ICD_FILENAMES=/nonexistent.json fails_with 3 "vulkan0" \
+    VK_DRIVER_FILES=/nonexistent.json VK_ICD_FILENAMES=/nonexistent.json run --separate-stderr \
         vulkan run austen "She was" -n 2 --device vulkan0
+    [ "$status" -eq 3 ]
+    [[ $stderr == *"there is no device 'vulkan0'"*"there is no driver"* ]]
 }
 
 @test "a device that the driver loses is left for the CPU, with a warning and the same text" {
     run --separate-stderr "$TENON" run austen "She was at Bath." -n 12 --greedy
     want=$output
-    for at in 1 5 14; do
+    for at in 1 5 9; do
         run --separate-stderr with_fault vkQueueSubmit:$at:-4 \
-            vulkan run austen "She was at Bath." -n 12 --greedy --device vulkan0,cpu0
+            vulkan run austen "She was at Bath." -n 12 --greedy --device vulkan0,cpu0 --gpu-layers 99
         [ "$status" -eq 0 ]
         [ "$output" = "$want" ]
-        [[ $stderr == *"lost"* ]]
+        [[ $stderr == *"the driver lost the device"*repeated*"on cpu0"* ]]
     done
 }
 
@@ -81,9 +83,10 @@ with_fault() {
 
 @test "a device from which nothing comes is given up" {
     run --separate-stderr with_fault vkWaitSemaphores:6:hang vulkan run austen "She was at Bath." -n 12 --greedy \
-        --device vulkan0,cpu0 --set plugins.hang_timeout_ms=1000
+        --device vulkan0,cpu0 --gpu-layers 99 --set plugins.hang_timeout_ms=1000
     [ "$status" -eq 0 ]
-    [ -n "$output" ]
+    [[ $output == *humoured* ]]
+    [[ $stderr == *"repeated on cpu0"* ]]
 }
 
 @test "what the driver has no memory for is one line" {
@@ -97,10 +100,8 @@ with_fault() {
 
 @test "a cache of pipelines that is damaged is made again" {
     vulkan run austen "She was" -n 1 --greedy --device vulkan0 >/dev/null 2>&1
-    find "$XDG_CACHE_HOME" -type f -path '*vulkan*' | grep -q .
-    find "$XDG_CACHE_HOME" -type f -path '*vulkan*' | while read -r file; do
-        truncate -s 100 "$file"
-    done
+    find "$XDG_CACHE_HOME/tenon/plugins" -type f | grep -q .
+    find "$XDG_CACHE_HOME/tenon/plugins" -type f -exec truncate -s 100 {} +
     run --separate-stderr vulkan run austen "She was" -n 1 --greedy --device vulkan0
     [ "$status" -eq 0 ]
     [ -n "$output" ]

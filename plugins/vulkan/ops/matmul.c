@@ -206,8 +206,6 @@ static const char *refuse_operands(const tnh_node *node)
         return "a product of activations that are neither F32 nor F16";
     if (!vulkan_is_decodable(w))
         return "a product with a weight that is neither of floats nor of blocks";
-    if (vulkan_is_block(w) && !vulkan_has_unit_rows(w))
-        return "a product with a weight whose blocks do not stand side by side";
     if (out->dtype != TNP_DTYPE_F32)
         return "a product that is not F32";
     if (x->dims[0] != w->dims[0] || out->dims[0] != w->dims[1])

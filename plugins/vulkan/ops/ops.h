@@ -5,8 +5,9 @@
 #include "../op.h"
 
 // Each family's, ended by a row of number 0.
-extern const vulkan_op vulkan_elementwise_ops[];
 extern const vulkan_op vulkan_attention_ops[];
+extern const vulkan_op vulkan_convert_ops[];
+extern const vulkan_op vulkan_elementwise_ops[];
 extern const vulkan_op vulkan_matmul_ops[];
 extern const vulkan_op vulkan_move_ops[];
 extern const vulkan_op vulkan_norm_ops[];

@@ -2,8 +2,9 @@
 #include "ops.h"
 
 static const vulkan_op *const families[] = {
-    vulkan_elementwise_ops,
     vulkan_attention_ops,
+    vulkan_convert_ops,
+    vulkan_elementwise_ops,
     vulkan_matmul_ops,
     vulkan_move_ops,
     vulkan_norm_ops,

@@ -8,7 +8,7 @@ layout(constant_id = 4) const bool IS_FIRST_LIMITED = false;
 layout(constant_id = 5) const bool IS_SECOND_LIMITED = false;
 layout(constant_id = 6) const bool BY_ID = false;
 layout(push_constant, std430) uniform Push {
-    uint w_at, w_row, w_element;   // strides in bytes; w_element: of plain types
+    uint w_at, w_row, w_element;   // strides in bytes; an element of w may be a block
     uint x_at, x_token, x_element;
     uint out_at, out_token, out_row;
     uint k_count, n_count, m_count;
@@ -84,6 +84,6 @@ Eight w_eight(uint row_at, uint k, uint count)
         return Eight(w_four(at, count), w_four(at + 4 * w_element, max(count, 4) - 4), 1.0, 0.0);
     }
     uint parts = block_elements(W_TYPE) / 8, part = k >> 3;
-    Levels levels = w_levels(row_at + part / parts * block_bytes(W_TYPE), part % parts, W_TYPE);
+    Levels levels = w_levels(row_at + part / parts * w_element, part % parts, W_TYPE);
     return Eight(floats_of(levels.bytes.x), floats_of(levels.bytes.y), levels.scale, levels.offset);
 }

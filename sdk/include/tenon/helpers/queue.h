@@ -57,6 +57,7 @@ typedef struct tnh_device {
     pthread_cond_t changed;
     tnp_semaphore *semaphores;   // all there are, a list through next
     int is_lost;
+    char lost[128];         // why
     uint32_t queue_count;   // ever made
 } tnh_device;
 
@@ -131,7 +132,7 @@ static inline tnp_status tnh_fail_unknown(tnp_error *err, const char *call)
 }
 static inline tnp_status tnh_fail_lost(tnp_error *err)
 {
-    return tnh_fail(err, TNP_E_DEVICE_LOST, "the device was abandoned");
+    return tnh_fail(err, TNP_E_DEVICE_LOST, "the device is lost, or was abandoned");
 }
 
 // Zeroed memory of the host, which counts it; NULL when there is none. Given back by host->free.
@@ -294,17 +295,26 @@ static inline tnp_error tnh_error(void)
     return none;
 }
 
-// Work that runs sees it by tnh_is_lost. A real chip could hang: then its thread is left behind.
-static inline void tnh_abandon(tnp_device *abandoned)
+// The device is lost, as its driver says (text), for good: what is pending fails, what is asked for
+// later answers so. Without the lock.
+static inline void tnh_lose(tnp_device *lost, const char *text)
 {
-    tnh_device *device = tnh_of(abandoned);
+    tnh_device *device = tnh_of(lost);
     tnp_error why = tnh_error();
-    tnh_fail_lost(&why);
     pthread_mutex_lock(&device->lock);
+    if (!device->is_lost)
+        snprintf(device->lost, sizeof device->lost, "%s", text);
+    tnh_fail(&why, TNP_E_DEVICE_LOST, "%s", device->lost);
     device->is_lost = 1;
     for (tnp_semaphore *s = device->semaphores; s; s = s->next)
         tnh_doom(s, &why);
     tnh_publish(device);
+}
+
+// Work that runs sees it by tnh_is_lost. A real chip could hang: then its thread is left behind.
+static inline void tnh_abandon(tnp_device *abandoned)
+{
+    tnh_lose(abandoned, "the device was abandoned");
 }
 
 // ----------------------------------------------------------------------------- calls of semaphores
