@@ -114,7 +114,15 @@ bool is_seen(int at, uint key)
                 columns[to + 4 + i] = b[i];                                                        \
             }                                                                                      \
         }                                                                                          \
-        for (; TYPE < Q4_0 && n < KEYS * CHUNK; n += GROUP) {                                      \
+        const bool is_paired = TYPE == F16 && STRIDE == 2 && ((at | KEY_STRIDE) & 3u) == 0;        \
+        for (; is_paired && n < KEYS * CHUNK / 2; n += GROUP) {                                    \
+            const uint key = n / (CHUNK / 2), i = n % (CHUNK / 2) * 2, from = first + i;           \
+            const bool is_there = key < count && from < SIZE;                                      \
+            const uint two = is_there ? NAME##_u32(at + key * KEY_STRIDE + 2 * from) : 0;          \
+            columns[key * PITCH + i] = half_to_float(two & 0xffffu);                               \
+            columns[key * PITCH + i + 1] = from + 1 < SIZE ? half_to_float(two >> 16) : 0.0;       \
+        }                                                                                          \
+        for (; TYPE < Q4_0 && !is_paired && n < KEYS * CHUNK; n += GROUP) {                        \
             const uint key = n / CHUNK, from = first + n % CHUNK;                                  \
             columns[key * PITCH + n % CHUNK] =                                                     \
                 key < count && from < SIZE                                                         \
