@@ -32,7 +32,8 @@ static void add_batch(batches *all, uint64_t dim, uint64_t w, uint64_t x, uint64
     if (all->rank > 0) {
         const uint32_t last = all->rank - 1;
         const uint64_t count = all->dims[last];
-        if (w == count * all->w[last] && x == count * all->x[last] && out == count * all->out[last]) {
+        if (w == count * all->w[last] && x == count * all->x[last] &&
+            out == count * all->out[last]) {
             all->dims[last] *= dim;
             return;
         }
@@ -197,7 +198,7 @@ static void emit_at(const tnh_node *node, const batches *all, const place *at, v
     vulkan_emit(to, &d);
 }
 
-// ------------------------------------------------------------------------------------------- matmul
+// ------------------------------------------------------------------------------------------ matmul
 
 static const char *refuse_operands(const tnh_node *node)
 {
@@ -282,7 +283,7 @@ static void emit_matmul(const vulkan_unit *unit, vulkan_emitter *to)
     }
 }
 
-// ---------------------------------------------------------------------------------------- matmul_id
+// --------------------------------------------------------------------------------------- matmul_id
 
 static const char *refuse_matmul_id(const vulkan_unit *unit, const vulkan_features *features)
 {

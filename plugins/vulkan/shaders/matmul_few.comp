@@ -1,5 +1,5 @@
 // matmul_few.comp: products with few tokens. A workgroup does ROWS rows of the weight and TOKENS
-// tokens: its invocations go along K, eight elements each at a time, and add up at the end.
+// tokens: its invocations go along K, twice eight elements each at a time, and add up at the end.
 #version 460
 #include "include/base.glsl"
 #include "include/blocks.glsl"
@@ -55,21 +55,40 @@ void main()
     for (uint r = 0; r < ROWS; r++)
         for (uint t = 0; t < TOKENS; t++)
             sum[r][t] = 0.0;
-    for (uint k = 8 * lane; k < k_end; k += 8 * THREADS) {
-        uint count = min(k_end - k, 8);
-        vec4 low[TOKENS], high[TOKENS];
-        for (uint t = 0; t < TOKENS; t++) {
-            uint at = x_begin + min(token + t, m_end - 1) * x_token + k * x_element;
-            low[t] = x_four(at, count);
-            high[t] = x_four(at + 4 * x_element, max(count, 4) - 4);
+    uint block = max(block_elements(W_TYPE), 16), pairs = block / 16;
+    uint pair_end = (k_end + block - 1) / block * pairs;
+    for (uint i = lane; i < pair_end; i += THREADS) {
+        uint part = first_of_pair(W_TYPE, i % pairs), step = pair_step(W_TYPE);
+        Pair pair[ROWS];
+        for (uint r = 0; r < ROWS && W_TYPE >= Q4_0; r++) {
+            uint at = w_begin + min(row + r, n_count - 1) * w_row;
+            pair[r] = w_pair(at + i / pairs * w_element, part, W_TYPE);
         }
-        for (uint r = 0; r < ROWS; r++) {
-            Eight w = w_eight(w_begin + min(row + r, n_count - 1) * w_row, k, count);
+        for (uint which = 0; which < 2; which++) {
+            uint k = i / pairs * block + 8 * (part + which * step);
+            if (W_TYPE < Q4_0)
+                k = 16 * i + 8 * which;
+            if (k >= k_end)
+                continue;
+            uint count = min(k_end - k, 8);
+            vec4 low[TOKENS], high[TOKENS];
             for (uint t = 0; t < TOKENS; t++) {
-                float product = dot(w.a, low[t]) + dot(w.b, high[t]);
-                sum[r][t] = fma(w.scale, product, sum[r][t]);
-                if (has_offset(W_TYPE))
-                    sum[r][t] = fma(w.offset, dot(low[t] + high[t], vec4(1.0)), sum[r][t]);
+                uint at = x_begin + min(token + t, m_end - 1) * x_token + k * x_element;
+                low[t] = x_four(at, count);
+                high[t] = x_four(at + 4 * x_element, max(count, 4) - 4);
+            }
+            for (uint r = 0; r < ROWS; r++) {
+                Eight w;
+                if (W_TYPE < Q4_0)
+                    w = w_eight(w_begin + min(row + r, n_count - 1) * w_row, k, count);
+                else
+                    w = eight_of(levels_of_pair(pair[r], part, which, W_TYPE));
+                for (uint t = 0; t < TOKENS; t++) {
+                    float product = dot(w.a, low[t]) + dot(w.b, high[t]);
+                    sum[r][t] = fma(w.scale, product, sum[r][t]);
+                    if (has_offset(W_TYPE))
+                        sum[r][t] = fma(w.offset, dot(low[t] + high[t], vec4(1.0)), sum[r][t]);
+                }
             }
         }
     }
