@@ -10,12 +10,7 @@ layout(constant_id = 8) const uint THREADS = 32;
 layout(local_size_x_id = 8) in;
 
 const uint ROWS = 4;
-#ifdef SUBGROUPS
-const uint SUMS = THREADS / 4;   // of subgroups, which have 4 invocations or more
-#else
-const uint SUMS = THREADS;
-#endif
-shared float sums[SUMS * ROWS * TOKENS];
+shared float sums[THREADS * ROWS * TOKENS];   // of subgroups, which may have one invocation
 
 // The matrix of the choice; what is no matrix fails the work.
 bool find_matrix(uvec3 batch, out uint at)
