@@ -219,7 +219,7 @@ static void emit_at(const tnh_node *node, const vulkan_tail *tail, const batches
     vulkan_emit(to, &d);
 }
 
-// ------------------------------------------------------------------------------------------- matmul
+// ------------------------------------------------------------------------------------------ matmul
 
 static const char *refuse_operands(const tnh_node *node)
 {
@@ -313,7 +313,7 @@ static void emit_matmul(const vulkan_unit *unit, vulkan_emitter *to)
     vulkan_emit_product(&unit->nodes[0], &tail, to);
 }
 
-// ---------------------------------------------------------------------------------------- matmul_id
+// --------------------------------------------------------------------------------------- matmul_id
 
 static const char *refuse_matmul_id(const vulkan_unit *unit, const vulkan_features *features)
 {

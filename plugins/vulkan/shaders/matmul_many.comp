@@ -1,6 +1,6 @@
 // matmul_many.comp: products with many tokens. A workgroup does 64 rows of the weight and 8 TOKENS
-// tokens, 32 elements of K at a time, which it decodes into shared memory; an invocation does 4 rows
-// and TOKENS tokens of them.
+// tokens, 32 elements of K at a time, which it decodes into shared memory; an invocation does 4 of
+// these rows and TOKENS of the tokens.
 #version 460
 #include "include/base.glsl"
 #include "include/blocks.glsl"

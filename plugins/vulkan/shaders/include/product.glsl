@@ -1,8 +1,8 @@
-// product.glsl: what the kernels of matmul and matmul_id share: where rows of the weight, tokens and
-// results are, and eight elements of each at a time.
+// product.glsl: what the kernels of matmul and matmul_id share: where rows of the weight, tokens
+// and results are, and eight elements of each at a time.
 layout(constant_id = 0) const uint W_TYPE = 1;
 layout(constant_id = 1) const uint X_TYPE = 1;
-layout(constant_id = 2) const bool IS_W_FLAT = false;   // elements side by side, from whole words on
+layout(constant_id = 2) const bool IS_W_FLAT = false;   // side by side, from whole words on
 layout(constant_id = 3) const bool IS_X_FLAT = false;
 layout(constant_id = 4) const bool IS_FIRST_LIMITED = false;
 layout(constant_id = 5) const bool IS_SECOND_LIMITED = false;
@@ -87,6 +87,11 @@ struct Eight {
     float scale, offset;
 };
 
+Eight eight_of(Levels levels)
+{
+    return Eight(floats_of(levels.bytes.x), floats_of(levels.bytes.y), levels.scale, levels.offset);
+}
+
 // From k on, a multiple of 8; 0, or any number, from number `count` on.
 #define EIGHT(NAME)                                                                                \
     Eight NAME##_eight(uint row_at, uint k, uint count)                                            \
@@ -97,8 +102,6 @@ struct Eight {
                          NAME##_four(at + 4 * w_element, max(count, 4) - 4), 1.0, 0.0);            \
         }                                                                                          \
         uint parts = block_elements(W_TYPE) / 8, part = k >> 3;                                    \
-        Levels levels = NAME##_levels(row_at + part / parts * w_element, part % parts, W_TYPE);    \
-        return Eight(floats_of(levels.bytes.x), floats_of(levels.bytes.y), levels.scale,           \
-                     levels.offset);                                                               \
+        return eight_of(NAME##_levels(row_at + part / parts * w_element, part % parts, W_TYPE));   \
     }
 EIGHT(w)
