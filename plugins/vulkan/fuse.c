@@ -1,8 +1,8 @@
 // fuse.c: see fuse.h. Whether the nodes fit together by types and dims is for the op to look at.
 #include "fuse.h"
 
-// Nodes before the last that are looked at: a layer's are nearby, and the work stays proportional to
-// the nodes.
+// Nodes before the last that are looked at: a layer's are nearby, and the work stays proportional
+// to the nodes.
 enum { LOOK = 64 };
 
 // The product that makes an operand of the last node, for nobody else. TNP_NONE: none.

@@ -25,7 +25,7 @@ static const char *refuse_last(const vulkan_unit *unit)
     return NULL;
 }
 
-// ---------------------------------------------------------------------------------- product and sum
+// --------------------------------------------------------------------------------- product and sum
 
 static const tnh_value *added_to(const vulkan_unit *unit)
 {
@@ -51,7 +51,7 @@ static void emit_sum(const vulkan_unit *unit, vulkan_emitter *to)
     vulkan_emit_product(&unit->nodes[0], &tail, to);
 }
 
-// --------------------------------------------------------------------------------------- gate and up
+// ------------------------------------------------------------------------------------- gate and up
 
 // The product that the gate takes first.
 static uint32_t gate_of(const vulkan_unit *unit)
@@ -85,7 +85,7 @@ static void emit_gate(const vulkan_unit *unit, vulkan_emitter *to)
     vulkan_emit_product(&unit->nodes[gate], &tail, to);
 }
 
-// ----------------------------------------------------------------------------------------- which one
+// --------------------------------------------------------------------------------------- which one
 
 static const vulkan_op sum = { 0, refuse_sum, NULL, emit_sum };
 static const vulkan_op gate = { 0, refuse_gate, NULL, emit_gate };
