@@ -12,53 +12,16 @@ static bool is_gated_op(tnp_op op)
     return op == TNP_OP_SWIGLU || op == TNP_OP_GEGLU || op == TNP_OP_REGLU;
 }
 
-static uint32_t input_of(const tnp_node *node, uint32_t i)
-{
-    return i < node->input_count ? node->inputs[i] : TNP_NONE;
-}
-
-static uint32_t output_of(const tnp_node *node)
-{
-    return node->output_count > 0 ? node->outputs[0] : TNP_NONE;
-}
-
 static bool is_product_of(const tnp_node *node, uint32_t activation)
 {
-    return node->op == TNP_OP_MATMUL && input_of(node, 0) == activation;
+    return node->op == TNP_OP_MATMUL && tnh_input_of(node, 0) == activation;
 }
 
 // --------------------------------------------------------------------------------------- finding
 
-// Whether the nodes of the unit alone look at the storage of a value, `count` of them.
-static bool stays_inside(const tnp_slice *slice, const tnh_users *users, uint32_t value,
-                         uint32_t count)
+static bool is_written_inside(const tnp_slice *slice, const cpu_unit *unit)
 {
-    if (value >= slice->value_count || slice->values[value]->storage >= slice->storage_count)
-        return false;
-    const uint32_t storage = slice->values[value]->storage;
-    return !(slice->storages[storage]->flags & TNH_SEEN_OUTSIDE) && users[storage].count == count;
-}
-
-// A node in between that writes through an operand may change what the unit reads: then the nodes
-// cannot be one.
-static bool is_written_between(const tnp_slice *slice, const cpu_unit *unit)
-{
-    const uint32_t first = unit->nodes[0], last = unit->nodes[unit->node_count - 1];
-    for (uint32_t n = first + 1; n < last; n++) {
-        tnh_op_rule rule;
-        if (!tnh_op_rule_find(slice->nodes[n]->op, &rule) || rule.writes >= 0)
-            return true;
-    }
-    return false;
-}
-
-// Whether the node takes what this one makes, and nobody else does.
-static bool takes_all_of(const tnp_slice *slice, const tnh_users *users, uint32_t node,
-                         uint32_t maker)
-{
-    const uint32_t made = output_of(slice->nodes[maker]);
-    return (input_of(slice->nodes[node], 0) == made) != (input_of(slice->nodes[node], 1) == made) &&
-           stays_inside(slice, users, made, 2);
+    return tnh_is_written_between(slice, unit->nodes[0], unit->nodes[unit->node_count - 1]);
 }
 
 // The sum that takes the one product. false: none.
@@ -68,7 +31,7 @@ static bool find_sum(const tnp_slice *slice, const tnh_users *users, cpu_unit *u
     if (unit->node_count != 1)
         return false;
     for (uint32_t n = first + 1; n < slice->node_count && n - first <= LOOK; n++)
-        if (slice->nodes[n]->op == TNP_OP_ADD && takes_all_of(slice, users, n, first)) {
+        if (slice->nodes[n]->op == TNP_OP_ADD && tnh_takes_all_of(slice, users, n, first)) {
             unit->nodes[unit->node_count++] = n;
             return true;
         }
@@ -84,7 +47,7 @@ static bool find_gate(const tnp_slice *slice, const tnh_users *users, cpu_unit *
             continue;
         cpu_unit gated = { 0 };
         for (uint32_t i = 0; i < unit->node_count; i++)
-            if (takes_all_of(slice, users, n, unit->nodes[i]))
+            if (tnh_takes_all_of(slice, users, n, unit->nodes[i]))
                 gated.nodes[gated.node_count++] = unit->nodes[i];
         if (gated.node_count != 2 || gated.nodes[1] > n)
             continue;
@@ -99,11 +62,11 @@ static bool find_gate(const tnp_slice *slice, const tnh_users *users, cpu_unit *
 static bool add_norm(const tnp_slice *slice, const tnh_users *users, cpu_unit *unit,
                      uint32_t product_count)
 {
-    const uint32_t first = unit->nodes[0], x = input_of(slice->nodes[first], 0);
-    if (!stays_inside(slice, users, x, 1 + product_count))
+    const uint32_t first = unit->nodes[0], x = tnh_input_of(slice->nodes[first], 0);
+    if (!tnh_stays_inside(slice, users, x, 1 + product_count))
         return false;
     for (uint32_t n = first; n-- > 0 && first - n <= LOOK;) {
-        if (output_of(slice->nodes[n]) != x)
+        if (tnh_output_of(slice->nodes[n]) != x)
             continue;
         if (slice->nodes[n]->op != TNP_OP_RMS_NORM)
             return false;
@@ -118,7 +81,7 @@ static bool add_norm(const tnp_slice *slice, const tnh_users *users, cpu_unit *u
 uint32_t cpu_unit_find(const tnp_slice *slice, const tnh_users *users, uint32_t node,
                        cpu_unit out[2])
 {
-    const uint32_t x = input_of(slice->nodes[node], 0);
+    const uint32_t x = tnh_input_of(slice->nodes[node], 0);
     if (x == TNP_NONE || !is_product_of(slice->nodes[node], x))
         return 0;
     for (uint32_t n = node; n-- > 0 && node - n <= LOOK;)
@@ -134,9 +97,9 @@ uint32_t cpu_unit_find(const tnp_slice *slice, const tnh_users *users, uint32_t 
     if (find_gate(slice, users, &unit))
         products = 2;
     (void)find_sum(slice, users, &unit);
-    if (unit.node_count > 1 && !is_written_between(slice, &unit))
+    if (unit.node_count > 1 && !is_written_inside(slice, &unit))
         out[found++] = unit;
-    if (add_norm(slice, users, &unit, products) && !is_written_between(slice, &unit))
+    if (add_norm(slice, users, &unit, products) && !is_written_inside(slice, &unit))
         out[found++] = unit;
     return found;
 }

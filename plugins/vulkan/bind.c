@@ -2,6 +2,7 @@
 #include "blocks.h"
 #include "memory.h"
 #include "program.h"
+#include "unit.h"
 
 void vulkan_unbind(tnp_bound *bound)
 {
@@ -13,11 +14,11 @@ void vulkan_unbind(tnp_bound *bound)
         device->vk.vkDestroyQueryPool(device->handle, bound->times, NULL);
         device->vk.vkDestroyDescriptorPool(device->handle, bound->descriptors, NULL);
         device->vk.vkDestroyCommandPool(device->handle, bound->pool, NULL);
-        if (bound->checks.block)
-            vulkan_release(device, &bound->checks, false);
+        if (bound->words.block)
+            vulkan_release(device, &bound->words, false);
     }
     vulkan_free(instance, bound->commands);
-    vulkan_free(instance, bound->check_of);
+    vulkan_free(instance, bound->checks);
     vulkan_free(instance, bound->storages);
     vulkan_free(instance, bound->scratch);
     vulkan_free(instance, bound);
@@ -109,24 +110,26 @@ static tnp_status check_places(const tnp_bound *bound, tnp_error *err)
     return TNP_OK;
 }
 
-// An output may touch an operand's bytes only where the op allows it, and then element by element.
-static tnp_status check_overlap(const tnp_bound *bound, const tnh_node *node, tnp_error *err)
+// A result may touch an operand's bytes only where the op allows it, and then element by element.
+static tnp_status check_overlap(const tnp_bound *bound, const vulkan_unit *unit, tnp_error *err)
 {
-    const vulkan_binding *out = &bound->storages[node->out.storage];
-    uint64_t out_begin = out->offset + node->out.offset;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const tnh_value *in = &node->in[i];
-        if (in->dtype == 0 || (int32_t)i == node->rule.writes)
-            continue;
+    const tnh_node *last = vulkan_unit_last(unit);
+    const vulkan_binding *out = &bound->storages[last->out.storage];
+    const uint64_t out_begin = out->offset + last->out.offset;
+    vulkan_operand operands[VULKAN_MAX_UNIT_OPERANDS];
+    const uint32_t count = vulkan_unit_operands(unit, operands);
+    for (uint32_t i = 0; i < count; i++) {
+        const tnh_value *in = operands[i].value;
         const vulkan_binding *at = &bound->storages[in->storage];
-        uint64_t begin = at->offset + in->offset;
-        if (at->buffer != out->buffer || tnh_value_is_apart(in, begin, &node->out, out_begin) ||
-            (begin == out_begin && tnh_node_may_reuse(node, i)))
+        const uint64_t begin = at->offset + in->offset;
+        if (operands[i].is_written || at->buffer != out->buffer ||
+            tnh_value_is_apart(in, begin, &last->out, out_begin) ||
+            (begin == out_begin && operands[i].may_reuse))
             continue;
         return tnh_fail(err, TNP_E_ARG,
-                        "bind: the output of '%s' (%s) overlaps input %u, which it may not "
+                        "bind: the output of '%s' (%s) overlaps operand %u, which it may not "
                         "overwrite",
-                        node->name, node->rule.name, i);
+                        unit->nodes[0].name, unit->nodes[0].rule.name, i);
     }
     return TNP_OK;
 }
@@ -163,15 +166,14 @@ static tnp_status make_pools(tnp_bound *bound, tnp_error *err)
         result = device->vk.vkCreateQueryPool(device->handle, &times, NULL, &bound->times);
     if (result != VK_SUCCESS)
         return vulkan_error(device, err, result, "bind: pools of commands and descriptors");
-    if (program->check_count == 0)
-        return TNP_OK;
-    bound->check_stride = vulkan_alignment(device);
-    bound->check_of = vulkan_alloc(device->instance, program->check_count * sizeof(uint32_t));
-    if (!bound->check_of)
+    bound->word_stride = vulkan_alignment(device);
+    bound->checks = vulkan_alloc(device->instance,
+                                 (program->check_count + 1u) * sizeof(vulkan_check));
+    if (!bound->checks)
         return tnh_fail(err, TNP_E_HOST_MEMORY, "bind: no memory for %u checks",
                         program->check_count);
-    return vulkan_allocate(device, device->host_type, program->check_count * bound->check_stride,
-                           &bound->checks, err);
+    return vulkan_allocate(device, device->host_type, sets * bound->word_stride, &bound->words,
+                           err);
 }
 
 tnp_status vulkan_bind(tnp_program *program, const tnp_bind *from, tnp_bound **out, tnp_error *err)
@@ -201,8 +203,7 @@ tnp_status vulkan_bind(tnp_program *program, const tnp_bind *from, tnp_bound **o
     if (status == TNP_OK)
         status = check_places(bound, err);
     for (uint32_t i = 0; i < program->step_count && status == TNP_OK; i++)
-        if (program->steps[i].unit.node_count == 1)
-            status = check_overlap(bound, &program->steps[i].unit.nodes[0], err);
+        status = check_overlap(bound, &program->steps[i].unit, err);
     if (status == TNP_OK)
         status = make_pools(bound, err);
     if (status == TNP_OK)

@@ -33,13 +33,10 @@ static bool needs_value(tnp_program *program, const tnp_slice *slice, const tnh_
     return true;
 }
 
-// A storage that stays inside the unit, and is looked at by nobody else, gets no bytes.
-static bool is_for_nobody(const tnp_slice *slice, const tnh_users *users, const vulkan_unit *unit,
-                          const tnh_value *value)
+// A result that no node but its own looks at, and that does not leave, gets no bytes.
+static bool is_for_nobody(const tnh_users *users, const tnh_value *result)
 {
-    (void)slice;
-    return !(value->storage_flags & TNH_SEEN_OUTSIDE) &&
-           users[value->storage].count == unit->node_count;
+    return !(result->storage_flags & TNH_SEEN_OUTSIDE) && users[result->storage].count == 1;
 }
 
 static tnp_status add_step(tnp_program *program, const tnp_slice *slice, const tnh_users *users,
@@ -53,8 +50,8 @@ static tnp_status add_step(tnp_program *program, const tnp_slice *slice, const t
         return tnh_fail(err, TNP_E_ARG, "compile: unit %u was not claimed: %s", index, reason);
     if (claim->pack_count > 0)
         return tnh_fail(err, TNP_E_ARG, "compile: unit %u has packs, none was claimed", index);
-    const tnh_node *last = &unit->nodes[unit->node_count - 1];
-    if (unit->node_count == 1 && is_for_nobody(slice, users, unit, &last->out))
+    const tnh_node *last = vulkan_unit_last(unit);
+    if (is_for_nobody(users, &last->out))
         return TNP_OK;   // nobody sees what it makes
     step->index = index;
     step->scratch_bytes = vulkan_unit_scratch(device, unit);
@@ -63,15 +60,13 @@ static tnp_status add_step(tnp_program *program, const tnp_slice *slice, const t
         return tnh_fail(err, TNP_E_HOST_MEMORY, "compile: no memory for a name");
     unit->nodes[0].name = strcpy(name, unit->nodes[0].name);
     program->step_count++;
-    for (uint32_t n = 0; n < unit->node_count; n++) {
-        const tnh_node *node = &unit->nodes[n];
-        bool is_known = needs_value(program, slice, &node->out, true);
-        for (uint32_t i = 0; i < node->input_count && is_known; i++)
-            if (tnh_has(node, i))
-                is_known = needs_value(program, slice, &node->in[i], false);
-        if (!is_known)
-            return tnh_fail(err, TNP_E_ARG, "compile: unit %u has an extent that is none", index);
-    }
+    vulkan_operand operands[VULKAN_MAX_UNIT_OPERANDS];
+    const uint32_t count = vulkan_unit_operands(unit, operands);
+    bool is_known = needs_value(program, slice, &last->out, true);
+    for (uint32_t i = 0; i < count && is_known; i++)
+        is_known = needs_value(program, slice, operands[i].value, false);
+    if (!is_known)
+        return tnh_fail(err, TNP_E_ARG, "compile: unit %u has an extent that is none", index);
     return TNP_OK;
 }
 

@@ -86,6 +86,19 @@ void vulkan_emit(vulkan_emitter *to, const vulkan_dispatch *dispatch)
     to->check_count += dispatch->checks_data;
 }
 
+// For people: what a run of it takes.
+static void tell(const vulkan_emitter *to)
+{
+    const tnp_host *host = to->program->device->instance->host;
+    char line[160];
+    snprintf(line, sizeof line,
+             "%u units: %u dispatches, %u barriers, %u submission%s a run, %u pipelines",
+             to->program->step_count, to->dispatch_count, to->barrier_count,
+             to->bound->command_count, to->bound->command_count == 1 ? "" : "s",
+             vulkan_pipelines_count(to->program->device));
+    host->log(host->context, 3, line);
+}
+
 tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error *err)
 {
     vulkan_emitter *to = vulkan_alloc(program->device->instance, sizeof *to);
@@ -108,8 +121,7 @@ tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error
     if (!bound && to->status == TNP_OK)
         to->status = vulkan_pipelines_make(program->device, err);
     if (bound) {
-        bound->dispatch_count = to->dispatch_count;
-        bound->barrier_count = to->barrier_count;
+        tell(to);
     } else {
         program->dispatch_count = to->dispatch_count;
         program->check_count = to->check_count;

@@ -50,5 +50,7 @@ struct vulkan_op {
 };
 
 const vulkan_op *vulkan_op_find(tnp_op number);   // NULL = not an op of this plugin
+// Of several nodes, which were read; NULL = none that are done together.
+const vulkan_op *vulkan_fusion_find(const vulkan_unit *unit);
 
 #endif

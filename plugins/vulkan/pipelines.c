@@ -172,6 +172,18 @@ void vulkan_pipelines_close(tnp_device *device)
     vulkan_free(device->instance, all);
 }
 
+uint32_t vulkan_pipelines_count(const tnp_device *device)
+{
+    vulkan_pipelines *all = device->pipelines;
+    uint32_t count = 0;
+    pthread_mutex_lock(&all->lock);
+    for (uint32_t k = 0; k < VULKAN_KERNEL_COUNT; k++)
+        for (const entry *e = all->entries[k]; e; e = e->next)
+            count++;
+    pthread_mutex_unlock(&all->lock);
+    return count;
+}
+
 VkPipelineLayout vulkan_pipeline_layout(const tnp_device *device)
 {
     return device->pipelines->layout;

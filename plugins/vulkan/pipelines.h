@@ -17,6 +17,7 @@ tnp_status vulkan_pipelines_want(tnp_device *device, const vulkan_dispatch *disp
 tnp_status vulkan_pipelines_make(tnp_device *device, tnp_error *err);
 VkPipeline vulkan_pipeline_of(tnp_device *device, const vulkan_dispatch *dispatch);
 
+uint32_t vulkan_pipelines_count(const tnp_device *device);
 VkPipelineLayout vulkan_pipeline_layout(const tnp_device *device);
 VkDescriptorSetLayout vulkan_set_layout(const tnp_device *device);
 

@@ -36,6 +36,11 @@ typedef struct vulkan_binding {
     uint64_t offset, bytes;
 } vulkan_binding;
 
+// A dispatch that checks its data: its step and its word.
+typedef struct vulkan_check {
+    uint32_t step, word;
+} vulkan_check;
+
 struct tnp_bound {
     tnp_device *device;
     tnp_program *program;
@@ -46,22 +51,20 @@ struct tnp_bound {
     VkDescriptorPool descriptors;
     VkCommandBuffer *commands;   // one for each part that is submitted by itself
     uint32_t command_count;
-    vulkan_place checks;   // host-visible: a word for each dispatch that checks its data
+    vulkan_place words;   // host-visible: one for each dispatch
+    uint64_t word_stride;
     uint32_t check_count;
-    uint64_t check_stride;
-    uint32_t *check_of;   // whose word it is: a step
-    VkQueryPool times;    // NULL: not traced; two for each step
-    // For people and tests: of one run.
-    uint32_t dispatch_count, barrier_count;
+    vulkan_check *checks;   // of the dispatches that check their data
+    VkQueryPool times;      // NULL: not traced; two for each step
 };
 
-// bind.c: whether an update has a place. update.c: puts updates into their storages.
+// bind.c: whether an update has a place. run.c: one run.
 int vulkan_bound_has(const tnp_bound *bound, uint32_t storage, uint64_t offset, uint64_t bytes);
 tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
                       const tnp_queue *queue, uint64_t run, tnp_error *err);
 
-// record.c: gives each step its dispatches, with `bound` recorded into its command buffers, without
-// it (NULL) only counted, their pipelines made.
+// emitter.c: gives each step its dispatches: with `bound` recorded into its command buffers, without
+// it (NULL) counted, and their pipelines made.
 tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error *err);
 
 #endif

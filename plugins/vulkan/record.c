@@ -150,14 +150,16 @@ static void order(vulkan_emitter *to, const vulkan_dispatch *d)
 
 // -------------------------------------------------------------------------------------- dispatches
 
-// The word that tells that data did not fit: one of its own for each dispatch, at binding 7.
-static vulkan_range check_word(vulkan_emitter *to)
+// The word that tells that data did not fit: one for each dispatch, at binding 7, also where a
+// kernel that can check does not: two that had one in common would have to wait for each other.
+static vulkan_range own_word(vulkan_emitter *to, const vulkan_dispatch *d)
 {
     tnp_bound *bound = to->bound;
-    uint32_t index = bound->check_count++;
-    bound->check_of[index] = to->step_index;
-    return (vulkan_range){ .buffer = bound->checks.buffer,
-                           .offset = bound->checks.offset + index * bound->check_stride,
+    const uint32_t word = to->dispatch_count;
+    if (d->checks_data)
+        bound->checks[bound->check_count++] = (vulkan_check){ to->step_index, word };
+    return (vulkan_range){ .buffer = bound->words.buffer,
+                           .offset = bound->words.offset + word * bound->word_stride,
                            .bytes = 4,
                            .is_written = true };
 }
@@ -182,10 +184,8 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
         vulkan_range range;
         if (i < d->operand_count)
             range = d->operands[i];
-        else if (d->checks_data)
-            range = check_word(to);
         else
-            break;
+            range = own_word(to, d);
         ranges[count] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
         writes[count] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

@@ -54,14 +54,19 @@ static tnp_status submit_all(const tnp_bound *bound, vulkan_queue *queue, bool h
                                   bound->command_count - 1, err);
 }
 
+static char *word_of(const tnp_bound *bound, const vulkan_check *check)
+{
+    return bound->words.mapped + check->word * bound->word_stride;
+}
+
 static tnp_status look_at_checks(const tnp_bound *bound, tnp_error *err)
 {
     for (uint32_t i = 0; i < bound->check_count; i++) {
         uint32_t word;
-        memcpy(&word, bound->checks.mapped + i * bound->check_stride, sizeof word);
+        memcpy(&word, word_of(bound, &bound->checks[i]), sizeof word);
         if (word == 0)
             continue;
-        const tnh_node *node = &bound->program->steps[bound->check_of[i]].unit.nodes[0];
+        const tnh_node *node = &bound->program->steps[bound->checks[i].step].unit.nodes[0];
         return tnh_fail(err, TNP_E_DATA, "'%s' (%s): an index is outside its table", node->name,
                         node->rule.name);
     }
@@ -111,8 +116,8 @@ tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_
     vulkan_queue *queue = vulkan_queue_of(handle);
     const uint64_t begin_ns = bound->times ? host->now_ns(host->context) : 0;
     bool has_updates;
-    if (bound->check_count > 0)
-        memset(bound->checks.mapped, 0, bound->check_count * bound->check_stride);
+    for (uint32_t i = 0; i < bound->check_count; i++)
+        memset(word_of(bound, &bound->checks[i]), 0, sizeof(uint32_t));
     pthread_mutex_lock(&queue->staging.lock);
     tnp_status status = put_updates(bound, queue, updates, update_count, &has_updates, err);
     if (status == TNP_OK)

@@ -103,7 +103,9 @@ static const tnp_upscale_attr nearest = { sizeof nearest, TNP_UPSCALE_NEAREST, 1
     {                                                                                              \
         TNP_OP_ATTENTION, name, attr, __VA_ARGS__                                                  \
     }
-#define HEADS "D32E32H6G2T5S13|D64E64H4G4T1S33|D32E64H4G1T7S70|D16E12H6G2T3S9|D33E17H3G1T2S5"
+#define HEADS                                                                                      \
+    "D32E32H6G2T5S13|D64E64H4G4T1S33|D32E64H4G1T7S70|D16E12H6G2T3S9|D33E17H3G1T2S5|"               \
+    "D64E96H6G2T2S300|D80E80H2G1T9S150|D16E300H2G2T1S40"
 
 const kit_op_row kit_op_rows[] = {
     BINARY(ADD, ""),
@@ -240,15 +242,15 @@ const kit_op_row kit_op_rows[] = {
       "RS" },
     ATTENTION(NULL, &causal, { "F DHT", "V DGS", "V EGS", "i32 T {0,5}" }, "f32 EHT", HEADS, "TS"),
     ATTENTION("all_keys", &plain, { "F DHT", "K DGS", "K EGS", "i32 T {0,5}" }, "f32 EHT",
-              "D32E32H6G2T5S13|D64E64H2G1T1S65", "TS"),
+              "D32E32H6G2T5S13|D64E64H2G1T1S65|D32E32H6G2T2S300", "TS"),
     ATTENTION("window", &window, { "F DHT", "K DGS", "K EGS", "i32 T {3,8}" }, "f32 EHT",
-              "D32E32H6G2T5S13|D64E64H2G1T1S65", "T"),
+              "D32E32H6G2T5S13|D64E64H2G1T1S65|D32E32H6G2T2S300", "T"),
     ATTENTION("softcap", &capped, { "F DHT", "K DGS", "K EGS", "i32 T {0,5}" }, "f32 EHT",
               "D32E32H6G2T5S13|D64E64H2G1T1S65", "TS"),
     ATTENTION("mask", &plain, { "F DHT", "K DGS", "K EGS", "i32 T {0,5}", "F ST" }, "f32 EHT",
               "D32E32H6G2T5S13|D64E64H2G1T1S65", "TS"),
     ATTENTION("sinks", &causal, { "F DHT", "K DGS", "K EGS", "i32 T {0,5}", "", "f32 H" },
-              "f32 EHT", "D32E32H6G2T5S13|D64E64H2G1T1S65", "TS"),
+              "f32 EHT", "D32E32H6G2T5S13|D64E64H2G1T1S65|D32E32H6G2T2S300", "TS"),
     { TNP_OP_GET_ROWS,
       NULL,
       NULL,

@@ -4,9 +4,9 @@
 // Dims from 2 on, in which matrices of the weight are shared by neighbours, become up to three for
 // the kernels; what is beyond, and a weight above what the device binds at once, takes more
 // dispatches.
-#include "blocks.h"
+#include "matmul.h"
 
-#define FEW_TOKENS  8u   // at most, of the kernel for few
+#define FEW_TOKENS  VULKAN_FEW_TOKENS
 #define FEW_ROWS    4u   // of a workgroup
 #define MANY_ROWS   64u
 #define MAX_BATCHES 3u   // dims of the kernels
@@ -32,7 +32,8 @@ static void add_batch(batches *all, uint64_t dim, uint64_t w, uint64_t x, uint64
     if (all->rank > 0) {
         const uint32_t last = all->rank - 1;
         const uint64_t count = all->dims[last];
-        if (w == count * all->w[last] && x == count * all->x[last] && out == count * all->out[last]) {
+        if (w == count * all->w[last] && x == count * all->x[last] &&
+            out == count * all->out[last]) {
             all->dims[last] *= dim;
             return;
         }
@@ -93,6 +94,15 @@ static void push_ids(const tnh_node *node, uint32_t at, vulkan_dispatch *d)
     vulkan_push(d, (uint32_t)w->dims[2]);
 }
 
+// In the place of the ids.
+static void push_other(const vulkan_tail *tail, uint32_t at, uint64_t first_row, vulkan_dispatch *d)
+{
+    const bool is_sum = tail->op == TNP_OP_ADD;
+    vulkan_push(d, is_sum ? at + (uint32_t)(first_row * (uint64_t)tail->other->strides[0]) : at);
+    vulkan_push(d, is_sum ? (uint32_t)tail->other->strides[0] : 0);
+    vulkan_push(d, is_sum ? (uint32_t)tail->other->strides[1] : 0);
+}
+
 static uint32_t few_tokens_of(uint64_t tokens)
 {
     return tokens == 1 ? 1 : tokens <= 4 ? 4 : FEW_TOKENS;
@@ -122,9 +132,10 @@ static void choose_kernel(vulkan_dispatch *d, bool is_few, uint64_t k, uint64_t 
     d->groups[2] = (uint32_t)matrices;
 }
 
-static void emit_at(const tnh_node *node, const batches *all, const place *at, vulkan_emitter *to)
+static void emit_at(const tnh_node *node, const vulkan_tail *tail, const batches *all,
+                    const place *at, vulkan_emitter *to)
 {
-    const tnh_value *x = &node->in[0], *w = &node->in[1], *out = &node->out;
+    const tnh_value *x = &node->in[0], *w = &node->in[1], *out = tail->out;
     const bool by_id = node->op == TNP_OP_MATMUL_ID;
     const uint64_t k = (uint64_t)x->dims[0], choices = by_id ? product_of(all->dims, 2) : 0;
     const uint64_t tokens = by_id ? 1 : (uint64_t)x->dims[1];
@@ -138,7 +149,8 @@ static void emit_at(const tnh_node *node, const batches *all, const place *at, v
         part.span_bytes -= at->w;
 
     vulkan_dispatch d;
-    uint32_t lengths[2], ids_at = 0;
+    uint32_t lengths[2], ids_at = 0, other_at = 0;
+    const bool is_gate = tail->op != 0 && tail->op != TNP_OP_ADD;
     vulkan_begin(&d, is_few ? VULKAN_KERNEL_MATMUL_FEW : VULKAN_KERNEL_MATMUL_MANY);
     vulkan_constant(&d, w->dtype);
     vulkan_constant(&d, x->dtype);
@@ -157,9 +169,17 @@ static void emit_at(const tnh_node *node, const batches *all, const place *at, v
     } else {
         vulkan_constant(&d, vulkan_bind_extent(to, &d, x, 0, &lengths[0]));
         vulkan_constant(&d, vulkan_bind_extent(to, &d, x, 1, &lengths[1]));
-        vulkan_bind_nothing(to, &d);
+        if (tail->op == TNP_OP_ADD)
+            other_at = vulkan_bind_value(to, &d, tail->other, false);
+        else
+            vulkan_bind_nothing(to, &d);
     }
+    if (is_gate)
+        other_at = vulkan_bind_value(to, &d, tail->other, false);
+    else if (is_few)
+        vulkan_bind_nothing(to, &d);
     vulkan_constant(&d, by_id);
+    vulkan_constant(&d, tail->op);
 
     vulkan_push(&d, w_at);
     vulkan_push(&d, (uint32_t)w->strides[1]);
@@ -185,6 +205,8 @@ static void emit_at(const tnh_node *node, const batches *all, const place *at, v
         vulkan_push(&d, i < inner ? (uint32_t)all->out[i] : 0);
     if (by_id)
         push_ids(node, ids_at, &d);
+    else if (tail->op != 0)
+        push_other(tail, other_at, at->row, &d);
 
     const uint64_t count = product_of(all->dims, inner);
     if (by_id && !is_few)
@@ -197,7 +219,7 @@ static void emit_at(const tnh_node *node, const batches *all, const place *at, v
     vulkan_emit(to, &d);
 }
 
-// ------------------------------------------------------------------------------------------- matmul
+// ------------------------------------------------------------------------------------------ matmul
 
 static const char *refuse_operands(const tnh_node *node)
 {
@@ -227,9 +249,8 @@ static uint32_t inner_rank(const tnh_node *node, const batches *all,
     return all->rank < MAX_BATCHES ? all->rank : MAX_BATCHES;
 }
 
-static const char *refuse_matmul(const vulkan_unit *unit, const vulkan_features *features)
+const char *vulkan_refuse_product(const tnh_node *node, const vulkan_features *features)
 {
-    const tnh_node *node = &unit->nodes[0];
     const char *reason = refuse_operands(node);
     if (reason)
         return reason;
@@ -253,9 +274,13 @@ static const char *refuse_matmul(const vulkan_unit *unit, const vulkan_features 
     return parts > MOST ? "a product in more parts than are recorded" : NULL;
 }
 
-static void emit_matmul(const vulkan_unit *unit, vulkan_emitter *to)
+static const char *refuse_matmul(const vulkan_unit *unit, const vulkan_features *features)
 {
-    const tnh_node *node = &unit->nodes[0];
+    return vulkan_refuse_product(&unit->nodes[0], features);
+}
+
+void vulkan_emit_product(const tnh_node *node, const vulkan_tail *tail, vulkan_emitter *to)
+{
     const tnh_value *w = &node->in[1];
     const vulkan_features *features = vulkan_emitter_features(to);
     batches all = batches_of(node);
@@ -277,12 +302,18 @@ static void emit_matmul(const vulkan_unit *unit, vulkan_emitter *to)
         }
         for (at.row = 0; at.row < rows; at.row += step) {
             at.rows = rows - at.row < step ? rows - at.row : step;
-            emit_at(node, &own, &at, to);
+            emit_at(node, tail, &own, &at, to);
         }
     }
 }
 
-// ---------------------------------------------------------------------------------------- matmul_id
+static void emit_matmul(const vulkan_unit *unit, vulkan_emitter *to)
+{
+    const vulkan_tail tail = { .out = &unit->nodes[0].out };
+    vulkan_emit_product(&unit->nodes[0], &tail, to);
+}
+
+// --------------------------------------------------------------------------------------- matmul_id
 
 static const char *refuse_matmul_id(const vulkan_unit *unit, const vulkan_features *features)
 {
@@ -318,7 +349,8 @@ static void emit_matmul_id(const vulkan_unit *unit, vulkan_emitter *to)
         all.x[d] = x->dims[d + 1] == 1 ? 0 : (uint64_t)x->strides[d + 1];
         all.out[d] = (uint64_t)out->strides[d + 1];
     }
-    emit_at(node, &all, &at, to);
+    const vulkan_tail tail = { .out = out };
+    emit_at(node, &tail, &all, &at, to);
 }
 
 const vulkan_op vulkan_matmul_ops[] = {

@@ -1,5 +1,5 @@
-// move.c: concat, pad and repeat: copies between parts of values. Elements of a block type are moved
-// as halves of words.
+// move.c: concat, pad and repeat: copies between parts of values. Elements of a block type are
+// moved as halves of words.
 #include "../walk.h"
 #include "ops.h"
 

@@ -69,8 +69,8 @@ const char *vulkan_rows_refuse(const vulkan_rows *rows, const vulkan_features *f
     const tnh_value *const values[] = { &v.to, &v.from, &v.index };
     if (!vulkan_has_whole_strides(rows->to) || !vulkan_has_whole_strides(rows->from))
         return "a stride that is no multiple of the element's bytes";
-    if (rows->table && rows->table->span_bytes + features->storage_alignment >
-                           features->max_range_bytes) {
+    if (rows->table &&
+        rows->table->span_bytes + features->storage_alignment > features->max_range_bytes) {
         for (uint32_t d = 2; d < TNP_MAX_DIMS; d++)
             if (rows->table->dims[d] != 1)
                 return "several matrices above what the device binds at once";

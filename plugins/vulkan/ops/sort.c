@@ -71,9 +71,9 @@ static void emit_blocks(const sorting *s, uint64_t first_period, uint64_t last_p
 {
     const tnh_value *out = &s->node->out, *x = &s->node->in[0];
     const uint32_t size = s->length <= SMALL ? SMALL : LARGE;
-    const bool is_descending =
-        s->node->op == TNP_OP_TOP_K ||
-        ((const tnp_argsort_attr *)&s->node->attr)->order == TNP_SORT_DESCENDING;
+    const bool is_descending = s->node->op == TNP_OP_TOP_K ||
+                               ((const tnp_argsort_attr *)&s->node->attr)->order ==
+                                   TNP_SORT_DESCENDING;
     vulkan_dispatch d;
     vulkan_begin(&d, VULKAN_KERNEL_SORT);
     vulkan_constant(&d, x->dtype);

@@ -114,7 +114,15 @@ bool is_seen(int at, uint key)
                 columns[to + 4 + i] = b[i];                                                        \
             }                                                                                      \
         }                                                                                          \
-        for (; TYPE < Q4_0 && n < KEYS * CHUNK; n += GROUP) {                                      \
+        const bool is_paired = TYPE == F16 && STRIDE == 2 && ((at | KEY_STRIDE) & 3u) == 0;        \
+        for (; is_paired && n < KEYS * CHUNK / 2; n += GROUP) {                                    \
+            const uint key = n / (CHUNK / 2), i = n % (CHUNK / 2) * 2, from = first + i;           \
+            const bool is_there = key < count && from < SIZE;                                      \
+            const uint two = is_there ? NAME##_u32(at + key * KEY_STRIDE + 2 * from) : 0;          \
+            columns[key * PITCH + i] = half_to_float(two & 0xffffu);                               \
+            columns[key * PITCH + i + 1] = from + 1 < SIZE ? half_to_float(two >> 16) : 0.0;       \
+        }                                                                                          \
+        for (; TYPE < Q4_0 && !is_paired && n < KEYS * CHUNK; n += GROUP) {                        \
             const uint key = n / CHUNK, from = first + n % CHUNK;                                  \
             columns[key * PITCH + n % CHUNK] =                                                     \
                 key < count && from < SIZE                                                         \
@@ -167,6 +175,16 @@ void score(uint begin, uint end)
         }
 }
 
+uint part_of(uint split, uint row)
+{
+    return (offsets & 255u) + 4 * (((split * H + head_of(row)) * T + token_of(row)) * (E + 2));
+}
+void put_part_end(uint part, float largest, float total)
+{
+    out_put_u32(part + 4 * E, floatBitsToUint(largest));
+    out_put_u32(part + 4 * E + 4, floatBitsToUint(total));
+}
+
 void main()
 {
     const uint slices = (E + CHUNK * SLICES - 1) / (CHUNK * SLICES);
@@ -191,6 +209,13 @@ void main()
         each = (each + KEYS - 1) / KEYS * KEYS;
         range.x = min(range.x + split * each, range.y);
         range.y = min(range.x + each, range.y);
+        if (range.x == range.y) {   // sums of no key are not looked at
+            const uint row = first_row + own_row;
+            for (uint i = 0; i < ROWS_EACH; i++)
+                if (slice == 0 && lane == 0 && row + i < row_count)
+                    put_part_end(part_of(split, row + i), -INFINITY, 0.0);
+            return;
+        }
     }
 
     float sums[SLICES * COLUMNS_EACH * ROWS_EACH], largest[ROWS_EACH], total[ROWS_EACH];
@@ -230,7 +255,7 @@ void main()
             v_columns((offsets >> 24) + group * v_g + begin * v_s, range.y - begin,
                       slice + s * CHUNK);
             barrier();
-            for (uint key = 0; key < KEYS; key++) {
+            for (uint key = 0; key < min(KEYS, range.y - begin); key++) {
                 float x[ROWS_EACH];
                 for (uint i = 0; i < ROWS_EACH; i++)
                     x[i] = shares[(own_row + i) * SHARE_PITCH + key];
@@ -256,11 +281,8 @@ void main()
         float all = 0.0, factor = 1.0;
         for (uint l = 0; l < LANES; l++)
             all += lane_numbers[(own_row + i) * LANES + l];
-        const uint part = (offsets & 255u) + 4 * (((split * H + head) * T + t) * (E + 2));
-        if (IS_PART && slice == 0 && lane == 0) {
-            out_put_u32(part + 4 * E, floatBitsToUint(largest[i]));
-            out_put_u32(part + 4 * E + 4, floatBitsToUint(all));
-        }
+        if (IS_PART && slice == 0 && lane == 0)
+            put_part_end(part_of(split, row), largest[i], all);
         if (!IS_PART) {
             if (HAS_SINKS) {
                 const float sink = sinks_float((more_offsets >> 16 & 255u) + head * sink_h, F32);
@@ -271,7 +293,7 @@ void main()
             }
             factor = all == 0.0 ? 0.0 : factor / all;
         }
-        const uint to = IS_PART ? part : (offsets & 255u) + head * out_h + t * out_t;
+        const uint to = IS_PART ? part_of(split, row) : (offsets & 255u) + head * out_h + t * out_t;
         for (uint j = 0; j < SLICES * COLUMNS_EACH; j++) {
             const uint e = slice + j / COLUMNS_EACH * CHUNK + j % COLUMNS_EACH * LANES + lane;
             if (e < E)

@@ -28,12 +28,8 @@ float result_of(float a, float b)
         return a * b;
     case 19:
         return a / b;
-    case 48:
-        return silu_of(a) * b;
-    case 49:
-        return gelu_of(a) * b;
     default:
-        return (a < 0.0 ? 0.0 : a) * b;
+        return gated(OP, a, b);
     }
 }
 

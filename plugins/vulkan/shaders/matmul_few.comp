@@ -1,21 +1,24 @@
 // matmul_few.comp: products with few tokens. A workgroup does ROWS rows of the weight and TOKENS
-// tokens: its invocations go along K, eight elements each at a time, and add up at the end.
+// tokens: its invocations go along K, twice eight elements each at a time, and add up at the end.
 #version 460
 #include "include/base.glsl"
 #include "include/blocks.glsl"
+#include "include/math.glsl"
 #include "include/product.glsl"
 
-layout(constant_id = 7) const uint TOKENS = 1;
-layout(constant_id = 8) const uint THREADS = 32;
-layout(local_size_x_id = 8) in;
+layout(constant_id = 8) const uint TOKENS = 1;
+layout(constant_id = 9) const uint THREADS = 32;
+layout(local_size_x_id = 9) in;
+READS(6, up)   // TAIL a gate: the matrix of its other product, which lies as w does
+BLOCKS(up)
+FOUR(up, W_TYPE, IS_W_FLAT, w_element)
+EIGHT(up)
 
-const uint ROWS = 4;
-#ifdef SUBGROUPS
-const uint SUMS = THREADS / 4;   // of subgroups, which have 4 invocations or more
-#else
-const uint SUMS = THREADS;
-#endif
-shared float sums[SUMS * ROWS * TOKENS];
+const bool IS_GATE = TAIL >= 48;
+const uint ROWS = 4;                          // of each weight
+const uint ALL_ROWS = IS_GATE ? 2 * ROWS : ROWS;
+// Of subgroups, which may have one invocation.
+shared float sums[THREADS * ALL_ROWS * TOKENS];
 
 // The matrix of the choice; what is no matrix fails the work.
 bool find_matrix(uvec3 batch, out uint at)
@@ -51,25 +54,49 @@ void main()
     if (token >= m_end)
         return;
 
-    float sum[ROWS][TOKENS];
-    for (uint r = 0; r < ROWS; r++)
+    float sum[ALL_ROWS][TOKENS];
+    for (uint r = 0; r < ALL_ROWS; r++)
         for (uint t = 0; t < TOKENS; t++)
             sum[r][t] = 0.0;
-    for (uint k = 8 * lane; k < k_end; k += 8 * THREADS) {
-        uint count = min(k_end - k, 8);
-        vec4 low[TOKENS], high[TOKENS];
-        for (uint t = 0; t < TOKENS; t++) {
-            uint at = x_begin + min(token + t, m_end - 1) * x_token + k * x_element;
-            low[t] = x_four(at, count);
-            high[t] = x_four(at + 4 * x_element, max(count, 4) - 4);
+    uint block = max(block_elements(W_TYPE), 16), pairs = block / 16;
+    uint pair_end = (k_end + block - 1) / block * pairs;
+    for (uint i = lane; i < pair_end; i += THREADS) {
+        uint part = first_of_pair(W_TYPE, i % pairs), step = pair_step(W_TYPE);
+        Pair pair[ALL_ROWS];
+        for (uint r = 0; r < ROWS && W_TYPE >= Q4_0; r++) {
+            uint at = min(row + r, n_count - 1) * w_row + i / pairs * w_element;
+            pair[r] = w_pair(w_begin + at, part, W_TYPE);
+            if (IS_GATE)
+                pair[ROWS + r] = up_pair(ids_at + at, part, W_TYPE);
         }
-        for (uint r = 0; r < ROWS; r++) {
-            Eight w = w_eight(w_begin + min(row + r, n_count - 1) * w_row, k, count);
+        for (uint which = 0; which < 2; which++) {
+            uint k = i / pairs * block + 8 * (part + which * step);
+            if (W_TYPE < Q4_0)
+                k = 16 * i + 8 * which;
+            if (k >= k_end)
+                continue;
+            uint count = min(k_end - k, 8);
+            vec4 low[TOKENS], high[TOKENS];
             for (uint t = 0; t < TOKENS; t++) {
-                float product = dot(w.a, low[t]) + dot(w.b, high[t]);
-                sum[r][t] = fma(w.scale, product, sum[r][t]);
-                if (has_offset(W_TYPE))
-                    sum[r][t] = fma(w.offset, dot(low[t] + high[t], vec4(1.0)), sum[r][t]);
+                uint at = x_begin + min(token + t, m_end - 1) * x_token + k * x_element;
+                low[t] = x_four(at, count);
+                high[t] = x_four(at + 4 * x_element, max(count, 4) - 4);
+            }
+            for (uint r = 0; r < ALL_ROWS; r++) {
+                uint at = min(row + r % ROWS, n_count - 1) * w_row;
+                Eight w;
+                if (W_TYPE >= Q4_0)
+                    w = eight_of(levels_of_pair(pair[r], part, which, W_TYPE));
+                else if (r < ROWS)
+                    w = w_eight(w_begin + at, k, count);
+                else
+                    w = up_eight(ids_at + at, k, count);
+                for (uint t = 0; t < TOKENS; t++) {
+                    float product = dot(w.a, low[t]) + dot(w.b, high[t]);
+                    sum[r][t] = fma(w.scale, product, sum[r][t]);
+                    if (has_offset(W_TYPE))
+                        sum[r][t] = fma(w.offset, dot(low[t] + high[t], vec4(1.0)), sum[r][t]);
+                }
             }
         }
     }
@@ -79,22 +106,30 @@ void main()
 #else
     uint own = lane, own_count = THREADS;
 #endif
-    for (uint r = 0; r < ROWS; r++)
+    for (uint r = 0; r < ALL_ROWS; r++)
         for (uint t = 0; t < TOKENS; t++) {
 #ifdef SUBGROUPS
             sum[r][t] = subgroupAdd(sum[r][t]);
             if (subgroupElect())
 #endif
-                sums[(own * ROWS + r) * TOKENS + t] = sum[r][t];
+                sums[(own * ALL_ROWS + r) * TOKENS + t] = sum[r][t];
         }
     barrier();
     for (uint i = lane; i < ROWS * TOKENS; i += THREADS) {
         uint n = row + i / TOKENS, m = token + i % TOKENS;
-        float all = 0.0;
-        for (uint s = 0; s < own_count; s++)
-            all += sums[s * ROWS * TOKENS + i];
-        if (n < n_count && m < m_end)
-            out_put_u32(out_at + along(batch, out_batch) + n * out_row + m * out_token,
-                        floatBitsToUint(all));
+        float all = 0.0, other = 0.0;
+        for (uint s = 0; s < own_count; s++) {
+            all += sums[s * ALL_ROWS * TOKENS + i];
+            if (IS_GATE)
+                other += sums[(s * ALL_ROWS + ROWS) * TOKENS + i];
+        }
+        if (n >= n_count || m >= m_end)
+            continue;
+        if (IS_GATE)
+            all = gated(TAIL, all, other);
+        if (is_sum())
+            all += added(n, m);
+        out_put_u32(out_at + along(batch, out_batch) + n * out_row + m * out_token,
+                    floatBitsToUint(all));
     }
 }

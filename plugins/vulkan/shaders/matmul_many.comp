@@ -1,12 +1,12 @@
 // matmul_many.comp: products with many tokens. A workgroup does 64 rows of the weight and 8 TOKENS
-// tokens, 32 elements of K at a time, which it decodes into shared memory; an invocation does 4 rows
-// and TOKENS tokens of them.
+// tokens, 32 elements of K at a time, which it decodes into shared memory; an invocation does 4 of
+// these rows and TOKENS of the tokens.
 #version 460
 #include "include/base.glsl"
 #include "include/blocks.glsl"
 #include "include/product.glsl"
 
-layout(constant_id = 7) const uint TOKENS = 4;
+layout(constant_id = 8) const uint TOKENS = 4;
 const uint THREADS = 128, ACROSS = 16, DOWN = THREADS / ACROSS;
 const uint ROWS = 4 * ACROSS, K_STEP = 32, FOURS = K_STEP / 4;
 const uint W_STRIDE = FOURS + 1;   // neighbouring rows begin in other banks
@@ -122,8 +122,12 @@ void main()
         uint at = out_begin + token_at(token, m, out_token, out_batch);
         for (uint r = 0; r < 4; r++) {
             uint n = row + tx + ACROSS * r;
-            if (n < n_count)
-                out_put_u32(at + n * out_row, floatBitsToUint(sum[t][r]));
+            if (n >= n_count)
+                continue;
+            float all = sum[t][r];
+            if (is_sum())
+                all += added(n, token + m);
+            out_put_u32(at + n * out_row, floatBitsToUint(all));
         }
     }
 }

@@ -5,6 +5,8 @@
 //
 //   Levels NAME_levels(at, part, dtype)   of elements 8 part to 8 part + 7 of the block at `at`,
 //                                         a multiple of 2
+//   Pair NAME_pair(at, part, dtype)       what is read of the block for the part, and for the one
+//                                         pair_step() behind it, most of which is in the same words
 //
 // for an operand that READS has named.
 
@@ -57,7 +59,7 @@ bool has_offset(uint dtype)
     return dtype == Q4_1 || dtype == Q5_1 || dtype == Q2_K || dtype == Q4_K || dtype == Q5_K;
 }
 
-// ------------------------------------------------------------------------ where things are, in bytes
+// ---------------------------------------------------------------------- where things are, in bytes
 
 uint place_of_scale(uint dtype)
 {
@@ -91,15 +93,15 @@ uint place_of_levels(uint dtype, uint part)
     }
 }
 
-// Of Q5_0 and Q5_1 a byte, else eight.
+// Of Q5_0 and Q5_1 a word of all parts, else eight bytes.
 uint place_of_high_bits(uint dtype, uint part)
 {
     uint quarter = 8 * (part & 3u);
     switch (dtype) {
     case Q5_0:
-        return 2 + part;
+        return 2;
     case Q5_1:
-        return 4 + part;
+        return 4;
     case Q5_K:
         return 16 + quarter;
     case Q6_K:
@@ -140,10 +142,11 @@ uint levels_of_iq4_nl(uint numbers)
            level_of_iq4_nl(numbers >> 16 & 15u) << 16 | level_of_iq4_nl(numbers >> 24) << 24;
 }
 
-// A bit for each of four bytes.
-uint spread(uint bits)
+// A bit for each of eight bytes: those of a part.
+uvec2 spread(uint bits, uint part)
 {
-    return (bits & 15u) * 0x00204081u & 0x01010101u;
+    uvec2 own = uvec2(bits >> 8 * part, bits >> 8 * part + 4) & 15u;
+    return own * 0x00204081u & 0x01010101u;
 }
 
 uvec2 levels_of(uint dtype, uint part, uvec2 q, uvec2 high)
@@ -155,10 +158,9 @@ uvec2 levels_of(uint dtype, uint part, uvec2 q, uvec2 high)
     case Q4_1:
         return q >> 4 * (part >> 1) & nibbles;
     case Q5_0:
-        return minus(q >> 4 * (part >> 1) & nibbles |
-                         uvec2(spread(high.x), spread(high.x >> 4)) << 4, 16);
+        return minus(q >> 4 * (part >> 1) & nibbles | spread(high.x, part) << 4, 16);
     case Q5_1:
-        return q >> 4 * (part >> 1) & nibbles | uvec2(spread(high.x), spread(high.x >> 4)) << 4;
+        return q >> 4 * (part >> 1) & nibbles | spread(high.x, part) << 4;
     case Q8_0:
         return q;
     case Q2_K:
@@ -206,6 +208,32 @@ vec2 factors_of(uint dtype, uint part, uint d, uvec3 s)
     }
 }
 
+// ------------------------------------------------------------------------------------- two parts
+
+// How far the parts of a pair are from each other, and the first of the block's pair number i.
+uint pair_step(uint dtype)
+{
+    return dtype == Q8_0 ? 1 : dtype == Q6_K ? 8 : block_elements(dtype) == 256 ? 4 : 2;
+}
+uint first_of_pair(uint dtype, uint i)
+{
+    uint step = pair_step(dtype);
+    return i / step * 2 * step + i % step;
+}
+
+struct Pair {
+    uvec2 q[2], high;   // q[1] is q[0] but of Q8_0
+    uint d;
+    uvec3 s[2];
+};
+
+Levels levels_of_pair(Pair pair, uint part, uint which, uint dtype)
+{
+    part += which * pair_step(dtype);
+    vec2 factors = factors_of(dtype, part, pair.d, pair.s[which]);
+    return Levels(levels_of(dtype, part, pair.q[which], pair.high), factors.x, factors.y);
+}
+
 #define BLOCKS(NAME)                                                                               \
     uint NAME##_word(uint at)                                                                      \
     {                                                                                              \
@@ -219,21 +247,42 @@ vec2 factors_of(uint dtype, uint part, uint d, uvec3 s)
         return (at & 2u) == 0 ? uvec2(low, middle)                                                 \
                               : uvec2(low >> 16 | middle << 16, middle >> 16 | high << 16);        \
     }                                                                                              \
+    uint NAME##_scale(uint at, uint dtype)                                                         \
+    {                                                                                              \
+        at += place_of_scale(dtype);                                                               \
+        return has_offset(dtype) ? NAME##_word(at) : NAME##_u16(at);                               \
+    }                                                                                              \
+    uvec2 NAME##_high_bits(uint at, uint part, uint dtype)                                         \
+    {                                                                                              \
+        at += place_of_high_bits(dtype, part);                                                     \
+        if (dtype == Q5_0 || dtype == Q5_1)                                                        \
+            return uvec2(NAME##_word(at), 0);                                                      \
+        return dtype == Q3_K || dtype == Q5_K || dtype == Q6_K ? NAME##_two_words(at) : uvec2(0);  \
+    }                                                                                              \
+    uvec3 NAME##_factor_bytes(uint at, uint part, uint dtype)                                      \
+    {                                                                                              \
+        if (block_elements(dtype) != 256)                                                          \
+            return uvec3(0);                                                                       \
+        uvec3 places = at + places_of_factors(dtype, part);                                        \
+        return uvec3(NAME##_u8(places.x), NAME##_u8(places.y), NAME##_u8(places.z));               \
+    }                                                                                              \
     Levels NAME##_levels(uint at, uint part, uint dtype)                                           \
     {                                                                                              \
-        uvec2 high = uvec2(0);                                                                     \
-        uvec3 s = uvec3(0);                                                                        \
-        uint d = at + place_of_scale(dtype);                                                       \
-        d = has_offset(dtype) ? NAME##_word(d) : NAME##_u16(d);                                    \
-        if (dtype == Q5_0 || dtype == Q5_1)                                                        \
-            high.x = NAME##_u8(at + place_of_high_bits(dtype, part));                              \
-        else if (dtype == Q3_K || dtype == Q5_K || dtype == Q6_K)                                  \
-            high = NAME##_two_words(at + place_of_high_bits(dtype, part));                         \
-        if (block_elements(dtype) == 256) {                                                        \
-            uvec3 places = at + places_of_factors(dtype, part);                                    \
-            s = uvec3(NAME##_u8(places.x), NAME##_u8(places.y), NAME##_u8(places.z));              \
-        }                                                                                          \
-        vec2 factors = factors_of(dtype, part, d, s);                                              \
+        uvec2 high = NAME##_high_bits(at, part, dtype);                                            \
+        vec2 factors = factors_of(dtype, part, NAME##_scale(at, dtype),                            \
+                                  NAME##_factor_bytes(at, part, dtype));                           \
         uvec2 q = NAME##_two_words(at + place_of_levels(dtype, part));                             \
         return Levels(levels_of(dtype, part, q, high), factors.x, factors.y);                      \
+    }                                                                                              \
+    Pair NAME##_pair(uint at, uint part, uint dtype)                                               \
+    {                                                                                              \
+        Pair pair;                                                                                 \
+        pair.q[0] = pair.q[1] = NAME##_two_words(at + place_of_levels(dtype, part));               \
+        if (dtype == Q8_0)                                                                         \
+            pair.q[1] = NAME##_two_words(at + place_of_levels(dtype, part + 1));                   \
+        pair.high = NAME##_high_bits(at, part, dtype);                                             \
+        pair.d = NAME##_scale(at, dtype);                                                          \
+        pair.s[0] = NAME##_factor_bytes(at, part, dtype);                                          \
+        pair.s[1] = NAME##_factor_bytes(at, part + pair_step(dtype), dtype);                       \
+        return pair;                                                                               \
     }

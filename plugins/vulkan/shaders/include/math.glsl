@@ -168,3 +168,9 @@ float gelu_of(float x)
 {
     return 0.5 * x * (1.0 + tanh_of(0.797884560802865356 * fma(0.044715 * x * x, x, x)));
 }
+
+// swiglu, geglu, reglu; op: number of ops.def.
+float gated(uint op, float gate, float up)
+{
+    return (op == 48 ? silu_of(gate) : op == 49 ? gelu_of(gate) : gate < 0.0 ? 0.0 : gate) * up;
+}

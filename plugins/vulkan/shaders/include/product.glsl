@@ -1,12 +1,13 @@
-// product.glsl: what the kernels of matmul and matmul_id share: where rows of the weight, tokens and
-// results are, and eight elements of each at a time.
+// product.glsl: what the kernels of matmul and matmul_id share: where rows of the weight, tokens
+// and results are, and eight elements of each at a time.
 layout(constant_id = 0) const uint W_TYPE = 1;
 layout(constant_id = 1) const uint X_TYPE = 1;
-layout(constant_id = 2) const bool IS_W_FLAT = false;   // elements side by side, from whole words on
+layout(constant_id = 2) const bool IS_W_FLAT = false;   // side by side, from whole words on
 layout(constant_id = 3) const bool IS_X_FLAT = false;
 layout(constant_id = 4) const bool IS_FIRST_LIMITED = false;
 layout(constant_id = 5) const bool IS_SECOND_LIMITED = false;
 layout(constant_id = 6) const bool BY_ID = false;
+layout(constant_id = 7) const uint TAIL = 0;   // number of ops.def: what is done with a product
 layout(push_constant, std430) uniform Push {
     uint w_at, w_row, w_element;   // strides in bytes; an element of w may be a block
     uint x_at, x_token, x_element;
@@ -15,12 +16,13 @@ layout(push_constant, std430) uniform Push {
     uint first_length_at, second_length_at;
     uint batch_dims[2];   // of three
     uint w_batch[3], x_batch[3], out_batch[3];
-    uint ids_at, ids_choice, ids_token, w_matrix, matrix_count;   // BY_ID
+    uint ids_at, ids_choice, ids_token;   // BY_ID; else of what is added: begin, rows, tokens
+    uint w_matrix, matrix_count;          // BY_ID
 };
 WRITES(0, out)
 READS(1, w)
 READS(2, x)
-READS(5, ids)
+READS(5, ids)   // TAIL add: what is added
 LENGTH(3, first_length)     // of K; BY_ID: of the choices
 LENGTH(4, second_length)    // of M; BY_ID: of the tokens
 BLOCKS(w)
@@ -70,20 +72,36 @@ uint second_count(uint dim)
 FOUR(x, X_TYPE, IS_X_FLAT, x_element)
 FOUR(w, W_TYPE, IS_W_FLAT, w_element)
 
+bool is_sum()
+{
+    return TAIL == 16;
+}
+float added(uint row, uint token)
+{
+    return uintBitsToFloat(ids_u32(ids_at + row * ids_choice + token * ids_token));
+}
+
 // Eight elements of a row of the weight: scale * (a, b) + offset.
 struct Eight {
     vec4 a, b;
     float scale, offset;
 };
 
-// From k on, a multiple of 8; 0, or any number, from number `count` on.
-Eight w_eight(uint row_at, uint k, uint count)
+Eight eight_of(Levels levels)
 {
-    if (W_TYPE < Q4_0) {
-        uint at = row_at + k * w_element;
-        return Eight(w_four(at, count), w_four(at + 4 * w_element, max(count, 4) - 4), 1.0, 0.0);
-    }
-    uint parts = block_elements(W_TYPE) / 8, part = k >> 3;
-    Levels levels = w_levels(row_at + part / parts * w_element, part % parts, W_TYPE);
     return Eight(floats_of(levels.bytes.x), floats_of(levels.bytes.y), levels.scale, levels.offset);
 }
+
+// From k on, a multiple of 8; 0, or any number, from number `count` on.
+#define EIGHT(NAME)                                                                                \
+    Eight NAME##_eight(uint row_at, uint k, uint count)                                            \
+    {                                                                                              \
+        if (W_TYPE < Q4_0) {                                                                       \
+            uint at = row_at + k * w_element;                                                      \
+            return Eight(NAME##_four(at, count),                                                   \
+                         NAME##_four(at + 4 * w_element, max(count, 4) - 4), 1.0, 0.0);            \
+        }                                                                                          \
+        uint parts = block_elements(W_TYPE) / 8, part = k >> 3;                                    \
+        return eight_of(NAME##_levels(row_at + part / parts * w_element, part % parts, W_TYPE));   \
+    }
+EIGHT(w)

@@ -425,6 +425,52 @@ static inline void tnh_count_all_users(const tnp_slice *slice, tnh_users *users,
     }
 }
 
+// ------------------------------------------------------------------------------- nodes taken together
+//
+// What several nodes that are one unit must be asked, before they are claimed. Indices are checked.
+
+static inline uint32_t tnh_input_of(const tnp_node *node, uint32_t i)
+{
+    return i < node->input_count ? node->inputs[i] : TNP_NONE;
+}
+static inline uint32_t tnh_output_of(const tnp_node *node)
+{
+    return node->output_count > 0 ? node->outputs[0] : TNP_NONE;
+}
+
+// Whether so many nodes of the slice look at the storage of a value, and nobody outside.
+static inline int tnh_stays_inside(const tnp_slice *slice, const tnh_users *users, uint32_t value,
+                                   uint32_t count)
+{
+    if (value >= slice->value_count || slice->values[value]->storage >= slice->storage_count)
+        return 0;
+    uint32_t storage = slice->values[value]->storage;
+    return !(slice->storages[storage]->flags & TNH_SEEN_OUTSIDE) && users[storage].count == count;
+}
+
+// Whether the node takes what this one makes as one of its first two operands, and nobody else
+// does.
+static inline int tnh_takes_all_of(const tnp_slice *slice, const tnh_users *users, uint32_t node,
+                                   uint32_t maker)
+{
+    uint32_t made = tnh_output_of(slice->nodes[maker]);
+    return (tnh_input_of(slice->nodes[node], 0) == made) !=
+               (tnh_input_of(slice->nodes[node], 1) == made) &&
+           tnh_stays_inside(slice, users, made, 2);
+}
+
+// A node between the first and the last of a unit (ascending) that writes through an operand may
+// change what the unit reads: then the nodes cannot be one.
+static inline int tnh_is_written_between(const tnp_slice *slice, uint32_t first, uint32_t last)
+{
+    for (uint32_t n = first + 1; n < last; n++) {
+        tnh_op_rule rule;
+        if (!tnh_op_rule_find(slice->nodes[n]->op, &rule) || rule.writes >= 0)
+            return 1;
+    }
+    return 0;
+}
+
 #ifdef __cplusplus
 }
 #endif
