@@ -63,8 +63,8 @@ int vulkan_bound_has(const tnp_bound *bound, uint32_t storage, uint64_t offset, 
 tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
                       const tnp_queue *queue, uint64_t run, tnp_error *err);
 
-// emitter.c: gives each step its dispatches: with `bound` recorded into its command buffers, without
-// it (NULL) counted, and their pipelines made.
+// emitter.c: gives each step its dispatches: with `bound` recorded into command buffers, without it
+// (NULL) counted, and their pipelines made.
 tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error *err);
 
 #endif
