@@ -51,7 +51,7 @@ static tnp_status place_storage(tnp_bound *bound, const tnp_binding *b, tnp_erro
     if (b->buffer->is_read_only && program->storages[b->index].is_written)
         return tnh_fail(err, TNP_E_ARG, "bind: storage %u is written, its buffer may only be read",
                         b->index);
-    bound->storages[b->index] = (vulkan_binding){ b->buffer, b->offset, b->bytes };
+    bound->storages[b->index] = (vulkan_binding){ b->buffer, b->offset };
     return TNP_OK;
 }
 
@@ -72,7 +72,7 @@ static tnp_status place_scratch(tnp_bound *bound, const tnp_binding *b, tnp_erro
             return tnh_fail(err, TNP_E_ARG, "bind: %llu bytes of scratch for '%s', which has %llu",
                             (unsigned long long)b->bytes, step->unit.nodes[0].name,
                             (unsigned long long)step->scratch_bytes);
-        bound->scratch[i] = (vulkan_binding){ b->buffer, b->offset, b->bytes };
+        bound->scratch[i] = (vulkan_binding){ b->buffer, b->offset };
     }
     return TNP_OK;   // a unit that is not run, since nobody sees what it makes, needs none
 }

@@ -114,8 +114,7 @@ static VkResult create(tnp_device *device)
         .pNext = &v11,
         .features = { .robustBufferAccess = VK_TRUE,   // every device has it: no kernel leaves its
                                                        // bindings, whatever the bytes of values are
-                      .shaderInt16 = has->has_small_storage,
-                      .shaderInt64 = has->has_int64 },
+                      .shaderInt16 = has->has_small_storage },
     };
     if (physical->copy_queue_count > 0)
         queue_count = 2;

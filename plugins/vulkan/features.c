@@ -68,19 +68,16 @@ static void read_properties(VkPhysicalDevice device, const extensions *found, vu
     if (has_bus)
         snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", bus.pciDomain, bus.pciBus,
                  bus.pciDevice, bus.pciFunction);
-    f->subgroup_size = v11.subgroupSize;
     f->has_subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                                  (v11.subgroupSupportedOperations &
                                   VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
     f->has_integer_dot &= has_dot;
-    f->keeps_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
     f->storage_alignment = limits->minStorageBufferOffsetAlignment;
     f->max_range_bytes = limits->maxStorageBufferRange;
     f->max_allocation_bytes = v11.maxMemoryAllocationSize;
     f->import_alignment = host.minImportedHostPointerAlignment;
     for (int i = 0; i < 3; i++)
         f->max_groups[i] = limits->maxComputeWorkGroupCount[i];
-    f->max_group_invocations = limits->maxComputeWorkGroupInvocations;
     f->max_shared_bytes = limits->maxComputeSharedMemorySize;
 }
 
@@ -105,7 +102,6 @@ const char *vulkan_features_read(tnp_instance *instance, VkPhysicalDevice device
     out->features = (vulkan_features){
         .has_small_storage = v11.storageBuffer16BitAccess && v12.storageBuffer8BitAccess &&
                              v12.shaderInt8 && all.features.shaderInt16,
-        .has_int64 = all.features.shaderInt64,
         .has_integer_dot = dot.shaderIntegerDotProduct,
         .has_memory_budget = has(&found, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME),
         .has_host_import = has(&found, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME),

@@ -1,14 +1,12 @@
 // unit.c: reads units, and says what they are called and cost.
 #include "unit.h"
 
-// What a device of a kind does, roughly, and what a dispatch costs beside its work.
+// What a dispatch costs beside its work.
 #define DISPATCH_NS 4000.0
 
-// A value that is above what a descriptor can show, where the op takes it in one.
 static bool is_within(const vulkan_features *features, const tnh_value *value)
 {
-    return value->dtype == 0 ||
-           value->span_bytes + features->storage_alignment <= features->max_range_bytes;
+    return value->dtype == 0 || vulkan_is_bindable(value->span_bytes, features);
 }
 
 static const char *refuse_sizes(const vulkan_unit *unit, const vulkan_features *features)
@@ -160,6 +158,7 @@ static double bytes_moved(const tnh_node *node)
 double vulkan_unit_cost_ns(const tnp_device *device, const tnp_slice *slice,
                            const vulkan_unit *unit)
 {
+    // Rough: kernels reach a quarter of the peak, and read a byte in the time of 20 operations.
     const double flops_per_s = device->physical.flops_per_s / 4, bytes_per_s = flops_per_s / 20;
     double ns = DISPATCH_NS;
     for (uint32_t i = 0; i < unit->node_count; i++) {

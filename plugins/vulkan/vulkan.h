@@ -46,20 +46,16 @@ typedef struct vulkan_options {
 // What a physical device has of what the kernels can use, and its numbers.
 typedef struct vulkan_features {
     bool has_small_storage;   // 8-bit and 16-bit storage buffers
-    bool has_int64;
     bool has_subgroup_arithmetic;
-    bool has_subgroup_size_control;
     bool has_integer_dot;   // accelerated 4 x 8 bits
     bool has_memory_budget;
-    bool has_host_import;   // VK_EXT_external_memory_host
-    bool keeps_nan;         // shaderSignedZeroInfNanPreserveFloat32
-    uint32_t subgroup_size;
+    bool has_host_import;         // VK_EXT_external_memory_host
     uint64_t storage_alignment;   // of descriptors, a power of two
     uint64_t max_range_bytes;     // of a descriptor
     uint64_t max_allocation_bytes;
     uint64_t import_alignment;
     uint32_t max_groups[3];
-    uint32_t max_group_invocations, max_shared_bytes;
+    uint32_t max_shared_bytes;
 } vulkan_features;
 
 typedef struct vulkan_physical {

@@ -11,7 +11,7 @@ layout(constant_id = 1) const uint OUT_TYPE = 1;
 layout(constant_id = 2) const uint X_TYPE = 1;
 layout(push_constant, std430) uniform Push {
     Walk walk;
-    float a, b;
+    float a, b;   // scale and bias; least and most of clamp; the cap
 };
 WRITES(0, out)
 READS(1, x)
