@@ -143,6 +143,21 @@ static VkResult create(tnp_device *device)
     return result;
 }
 
+bool vulkan_must_leak(tnp_device *device)
+{
+    pthread_mutex_lock(&device->queues.lock);
+    bool must = device->is_hung;
+    pthread_mutex_unlock(&device->queues.lock);
+    return must;
+}
+
+void vulkan_mark_hung(tnp_device *device)
+{
+    pthread_mutex_lock(&device->queues.lock);
+    device->is_hung = true;
+    pthread_mutex_unlock(&device->queues.lock);
+}
+
 // What open has made so far, or all of it. Nothing of a device on which work hangs is given back.
 static void teardown(tnp_device *device)
 {

@@ -73,18 +73,3 @@ void vulkan_free(tnp_instance *instance, void *pointer)
 {
     instance->host->free(instance->host->context, pointer);
 }
-
-bool vulkan_must_leak(tnp_device *device)
-{
-    pthread_mutex_lock(&device->queues.lock);
-    bool must = device->is_hung;
-    pthread_mutex_unlock(&device->queues.lock);
-    return must;
-}
-
-void vulkan_mark_hung(tnp_device *device)
-{
-    pthread_mutex_lock(&device->queues.lock);
-    device->is_hung = true;
-    pthread_mutex_unlock(&device->queues.lock);
-}

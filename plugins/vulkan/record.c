@@ -179,23 +179,19 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
         return false;
     VkDescriptorBufferInfo ranges[VULKAN_MAX_OPERANDS];
     VkWriteDescriptorSet writes[VULKAN_MAX_OPERANDS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i <= d->operand_count && i < VULKAN_MAX_OPERANDS; i++) {
-        vulkan_range range;
-        if (i < d->operand_count)
-            range = d->operands[i];
-        else
-            range = own_word(to, d);
-        ranges[count] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
-        writes[count] = (VkWriteDescriptorSet){
+    const uint32_t count = d->operand_count < VULKAN_MAX_OPERANDS ? d->operand_count + 1
+                                                                  : VULKAN_MAX_OPERANDS;
+    for (uint32_t i = 0; i < count; i++) {
+        const vulkan_range range = i < d->operand_count ? d->operands[i] : own_word(to, d);
+        ranges[i] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
+        writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = *set,
             .dstBinding = i < d->operand_count ? i : VULKAN_MAX_OPERANDS - 1,
             .descriptorCount = 1,
             .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .pBufferInfo = &ranges[count],
+            .pBufferInfo = &ranges[i],
         };
-        count++;
     }
     device->vk.vkUpdateDescriptorSets(device->handle, count, writes, 0, NULL);
     return true;

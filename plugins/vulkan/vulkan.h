@@ -145,11 +145,11 @@ struct tnp_buffer {
 };
 
 // error.c: a result of the driver as a status and a line. `what` is the call and what it was for.
-// VK_ERROR_DEVICE_LOST marks the device.
+// VK_ERROR_DEVICE_LOST marks the device, where there is one (NULL: not yet).
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what);
 const char *vulkan_result_name(VkResult result);
 
-// validate = on: what the validation layers have said fails the calls that come after it, so that
+// instance.c, validate = on: what the validation layers have said fails the calls that come after it, so that
 // nobody overlooks it. TNP_OK: nothing.
 tnp_status vulkan_told(tnp_instance *instance, tnp_error *err);
 
@@ -164,10 +164,6 @@ tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_er
 const char *vulkan_features_read(tnp_instance *instance, VkPhysicalDevice device,
                                  vulkan_physical *out);
 
-// Whether anything of this device may still be touched by work that hangs: then it is leaked.
-bool vulkan_must_leak(tnp_device *device);
-void vulkan_mark_hung(tnp_device *device);
-
 // submit.c: hands command buffers to a queue and waits for their end, in steps, so that a device
 // that was given up is seen: `first` as one submission, each of the others as one.
 // Errors: TNP_E_DEVICE_LOST (given up, or lost), TNP_E_DEVICE_MEMORY, …
@@ -179,7 +175,10 @@ tnp_status vulkan_submit_and_wait(tnp_device *device, vulkan_queue *queue,
                                   const vulkan_batch *first, const VkCommandBuffer *others,
                                   uint32_t other_count, tnp_error *err);
 
-// The queue of the driver that does the work of one of the contract.
+// device.c: whether anything of this device may still be touched by work that hangs: then it is
+// leaked. The queue of the driver that does the work of one of the contract.
+bool vulkan_must_leak(tnp_device *device);
+void vulkan_mark_hung(tnp_device *device);
 vulkan_queue *vulkan_queue_of(const tnp_queue *queue);
 
 // The calls of the plugin's table, each beside what it works on.
