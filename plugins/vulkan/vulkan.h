@@ -149,10 +149,11 @@ struct tnp_buffer {
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what);
 const char *vulkan_result_name(VkResult result);
 
-// instance.c, validate = on: what the validation layers have said fails the calls that come after it, so that
-// nobody overlooks it. TNP_OK: nothing.
+// instance.c: under validate = on what the validation layers have said fails the calls that come
+// after it, so that nobody overlooks it. TNP_OK: nothing.
 tnp_status vulkan_told(tnp_instance *instance, tnp_error *err);
 
+// error.c: memory of the host.
 void *vulkan_alloc(tnp_instance *instance, uint64_t bytes);   // zeroed; NULL when there is none
 void vulkan_free(tnp_instance *instance, void *pointer);
 
