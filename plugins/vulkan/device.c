@@ -81,7 +81,7 @@ static VkResult create(tnp_device *device)
     const vulkan_physical *physical = &device->physical;
     const vulkan_features *has = &physical->features;
     const float priorities[VULKAN_MAX_QUEUES] = { 1, 1, 1, 1 };
-    const char *extensions[4];
+    const char *extensions[2];
     uint32_t extension_count = 0, queue_count = 1;
     VkDeviceQueueCreateInfo queues[2] = {
         { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -93,13 +93,8 @@ static VkResult create(tnp_device *device)
           .queueCount = physical->copy_queue_count,
           .pQueuePriorities = priorities },
     };
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-        .shaderIntegerDotProduct = VK_TRUE,
-    };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .pNext = has->has_integer_dot ? &dot : NULL,
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = has->has_small_storage,
         .shaderInt8 = has->has_small_storage,
@@ -122,8 +117,6 @@ static VkResult create(tnp_device *device)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (has->has_host_import)
         extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-    if (has->has_integer_dot)
-        extensions[extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
     const VkDeviceCreateInfo how = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features,

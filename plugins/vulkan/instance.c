@@ -240,7 +240,6 @@ static void add_physical(tnp_instance *instance, VkPhysicalDevice handle)
     vulkan_options *o = &instance->options;
     physical->features.has_small_storage &= o->small_storage;
     physical->features.has_subgroup_arithmetic &= o->subgroups;
-    physical->features.has_integer_dot &= o->integer_dot;
     physical->features.has_host_import &= o->is_import_set ? o->import_host
                                                            : physical->kind != TNP_KIND_SOFTWARE;
     instance->physical_count++;

@@ -33,7 +33,6 @@ typedef struct vulkan_options {
     bool fuse;            // nodes are claimed together too
     bool subgroups;       // subgroup arithmetic, where the device has it
     bool small_storage;   // 8-bit and 16-bit storage, where the device has it
-    bool integer_dot;     // integer dot products, where the device has them
     bool map;             // the host sees device memory where the driver allows it
     bool import_host;     // host memory is imported; unset: but for software devices, whose
                           // threads block the signal by which a mapped file that is cut
@@ -47,7 +46,6 @@ typedef struct vulkan_options {
 typedef struct vulkan_features {
     bool has_small_storage;   // 8-bit and 16-bit storage buffers
     bool has_subgroup_arithmetic;
-    bool has_integer_dot;   // accelerated 4 x 8 bits
     bool has_memory_budget;
     bool has_host_import;         // VK_EXT_external_memory_host
     uint64_t storage_alignment;   // of descriptors, a power of two
