@@ -1,5 +1,5 @@
 // bind.c: gives a program its addresses, and records it.
-#include "blocks.h"
+#include "allocator.h"
 #include "memory.h"
 #include "program.h"
 #include "unit.h"

@@ -103,8 +103,9 @@ static void add_piece(transfer *t, uint64_t row, uint64_t begin, uint64_t bytes)
     } else {
         region->dstOffset = c->to_buffer->place.offset + c->to_offset + to_at;
     }
-    t->staged += bytes;
     t->region_count++;
+    if (comes_from_staging(c) || goes_to_staging(c))
+        t->staged += bytes;
 }
 
 static tnp_status copy_by_queue(transfer *t, tnp_error *err)
@@ -113,8 +114,9 @@ static tnp_status copy_by_queue(transfer *t, tnp_error *err)
     tnp_status status = TNP_OK;
     for (uint64_t row = 0; row < c->rows && status == TNP_OK; row++)
         for (uint64_t begin = 0; begin < c->bytes && status == TNP_OK;) {
-            uint64_t bytes = c->bytes - begin, room = VULKAN_STAGING_BYTES - t->staged;
-            if (bytes > room)
+            const uint64_t room = VULKAN_STAGING_BYTES - t->staged;
+            uint64_t bytes = c->bytes - begin;
+            if (bytes > room && (comes_from_staging(c) || goes_to_staging(c)))
                 bytes = room;
             add_piece(t, row, begin, bytes);
             begin += bytes;

@@ -1,7 +1,7 @@
 // device.c: opens a physical device: its queues, its memory, its pipelines.
 #include "vulkan.h"
 
-#include "blocks.h"
+#include "allocator.h"
 #include "memory.h"
 #include "pipelines.h"
 #include "program.h"

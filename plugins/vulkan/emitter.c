@@ -130,11 +130,11 @@ tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error
         to->status = vulkan_record_end(to);
     if (!bound && to->status == TNP_OK)
         to->status = vulkan_pipelines_make(program->device, err);
-    if (bound) {
-        tell(to);
-    } else {
+    if (!bound) {
         program->dispatch_count = to->dispatch_count;
         program->check_count = to->check_count;
+    } else if (to->status == TNP_OK) {
+        tell(to);
     }
     tnp_status status = to->status;
     vulkan_free(program->device->instance, to);

@@ -56,10 +56,11 @@ static tnp_status status_of(VkResult result)
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what)
 {
     if (result == VK_ERROR_DEVICE_LOST && device) {
-        tnh_fail(err, TNP_E_DEVICE_LOST, "the driver lost the device %s (%s)",
+        char line[256];
+        snprintf(line, sizeof line, "the driver lost the device %.100s (%.100s)",
                  device->physical.properties.deviceName, what);
-        tnh_lose(device, err->text);
-        return TNP_E_DEVICE_LOST;
+        tnh_lose(device, line);
+        return tnh_fail(err, TNP_E_DEVICE_LOST, "%s", line);
     }
     return tnh_fail(err, status_of(result), "%s: %s", what, vulkan_result_name(result));
 }

@@ -6,28 +6,17 @@
 // where the open one would take longer than a desktop lets a device be busy.
 #include "emitter.h"
 
+#include "cost.h"
 #include "staging.h"
-
-// What a device does at least, of a kind: so that no submission takes too long.
-static double least_flops(const tnp_device *device)
-{
-    return device->physical.kind == TNP_KIND_GPU ? 1e12 : 1e11;
-}
-static double least_bytes(const tnp_device *device)
-{
-    return device->physical.kind == TNP_KIND_GPU ? 5e10 : 1e10;
-}
 
 // Seconds; 0 = no limit.
 static double longest(const tnp_device *device)
 {
-    return (double)device->instance->options.longest_submit_ns * 1e-9;
-}
-
-static double expected(const tnp_device *device, const vulkan_dispatch *d)
-{
-    double compute = d->flops / least_flops(device), move = d->bytes / least_bytes(device);
-    return 2e-6 + (compute > move ? compute : move);
+    const vulkan_options *options = &device->instance->options;
+    // No watchdog looks at the host's own cores.
+    if (device->physical.kind == TNP_KIND_SOFTWARE && !options->is_longest_set)
+        return 0;
+    return (double)options->longest_submit_ns * 1e-9;
 }
 
 static bool check(vulkan_emitter *to, VkResult result, const char *what)
@@ -201,7 +190,7 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
 static void piece_of(const vulkan_emitter *to, const vulkan_dispatch *d, uint32_t piece[3])
 {
     const tnp_device *device = to->program->device;
-    double over = longest(device) > 0 ? expected(device, d) / longest(device) : 0;
+    double over = longest(device) > 0 ? vulkan_longest_s(device, d) / longest(device) : 0;
     for (int i = 2; i >= 0; i--) {
         piece[i] = d->groups[i];
         if (piece[i] > device->physical.features.max_groups[i])
@@ -271,7 +260,7 @@ void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
     if (to->status != TNP_OK || !make_set(to, d, &b.set))
         return;
     piece_of(to, d, b.piece);
-    b.seconds = expected(to->program->device, d);
+    b.seconds = vulkan_longest_s(to->program->device, d);
     for (int i = 0; i < 3; i++)
         b.seconds *= (double)b.piece[i] / d->groups[i];
     bool is_first = true;

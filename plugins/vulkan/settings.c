@@ -52,5 +52,6 @@ tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_er
     if (status == TNP_OK)
         status = read_number(host, "longest_submit_ms", 60000, &longest_ms, err);
     out->longest_submit_ns = longest_ms * 1000000u;
+    out->is_longest_set = setting(host, "longest_submit_ms") != NULL;
     return status;
 }

@@ -24,7 +24,5 @@ uint32_t vulkan_unit_operands(const vulkan_unit *unit,
 
 uint64_t vulkan_unit_scratch(const tnp_device *device, const vulkan_unit *unit);
 const char *vulkan_unit_name(const vulkan_unit *unit, char *buffer, size_t bytes);
-double vulkan_unit_cost_ns(const tnp_device *device, const tnp_slice *slice,
-                           const vulkan_unit *unit);
 
 #endif

@@ -40,6 +40,7 @@ typedef struct vulkan_options {
     bool is_import_set;
     bool validate;                // the validation layers, their messages through the host's log
     uint64_t longest_submit_ns;   // no submission is expected to run longer; 0 = no limit
+    bool is_longest_set;          // unset: but for software devices
 } vulkan_options;
 
 // What a physical device has of what the kernels can use, and its numbers.
