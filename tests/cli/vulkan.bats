@@ -89,6 +89,16 @@ with_fault() {
     [[ $stderr == *"repeated on cpu0"* ]]
 }
 
+@test "a wait that fails is made again: the work has its bytes as long as it runs" {
+    run --separate-stderr "$TENON" run austen "She was at Bath." -n 12 --greedy
+    want=$output
+    run --separate-stderr with_fault vkWaitSemaphores:2:-1 vulkan run austen "She was at Bath." -n 12 --greedy \
+        --device vulkan0
+    [ "$status" -eq 0 ]
+    [ "$output" = "$want" ]
+    [[ $stderr != *repeated* ]]
+}
+
 @test "what the driver has no memory for is one line" {
     for fault in vkAllocateMemory:1:-2 vkAllocateMemory:2:-2 vkCreateBuffer:2:-1 vkCreateComputePipelines:3:-1 \
         vkCreateDescriptorPool:1:-2 vkAllocateCommandBuffers:2:-2; do
