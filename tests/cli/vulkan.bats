@@ -66,8 +66,8 @@ with_fault() {
 @test "a device that the driver loses is left for the CPU, with a warning and the same text" {
     run --separate-stderr "$TENON" run austen "She was at Bath." -n 12 --greedy
     want=$output
-    for at in 1 5 9; do
-        run --separate-stderr with_fault vkQueueSubmit:$at:-4 \
+    for call in vkQueueSubmit:1 vkQueueSubmit:5 vkQueueSubmit:9 vkWaitSemaphores:1 vkWaitSemaphores:4; do
+        run --separate-stderr with_fault $call:-4 \
             vulkan run austen "She was at Bath." -n 12 --greedy --device vulkan0,cpu0 --gpu-layers 99
         [ "$status" -eq 0 ]
         [ "$output" = "$want" ]
