@@ -158,12 +158,21 @@ static tnp_status make_pools(tnp_bound *bound, tnp_error *err)
         .queryType = VK_QUERY_TYPE_TIMESTAMP,
         .queryCount = 2 * program->step_count,
     };
+    // What a call leaves that fails is nothing to be destroyed.
     VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &bound->pool);
-    if (result == VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        bound->pool = VK_NULL_HANDLE;
+    } else {
         result = device->vk.vkCreateDescriptorPool(device->handle, &descriptors, NULL,
                                                    &bound->descriptors);
-    if (result == VK_SUCCESS && bound->is_traced && times.queryCount > 0)
+        if (result != VK_SUCCESS)
+            bound->descriptors = VK_NULL_HANDLE;
+    }
+    if (result == VK_SUCCESS && bound->is_traced && times.queryCount > 0) {
         result = device->vk.vkCreateQueryPool(device->handle, &times, NULL, &bound->times);
+        if (result != VK_SUCCESS)
+            bound->times = VK_NULL_HANDLE;
+    }
     if (result != VK_SUCCESS)
         return vulkan_error(device, err, result, "bind: pools of commands and descriptors");
     bound->word_stride = vulkan_alignment(device);

@@ -155,7 +155,11 @@ void vulkan_mark_hung(tnp_device *device)
 static void teardown(tnp_device *device)
 {
     tnp_instance *instance = device->instance;
-    if (device->handle && !vulkan_must_leak(device)) {
+    if (device->handle && vulkan_must_leak(device)) {
+        pthread_mutex_lock(&instance->lock);
+        instance->has_leaked = true;
+        pthread_mutex_unlock(&instance->lock);
+    } else if (device->handle) {
         (void)device->vk.vkDeviceWaitIdle(device->handle);   // also what was given up has ended
         vulkan_buffer_free(device->unused);
         vulkan_pipelines_close(device);

@@ -149,7 +149,7 @@ void vulkan_stop(tnp_instance *instance)
         if (destroy)
             destroy(instance->handle, instance->messenger, NULL);
     }
-    if (instance->handle)
+    if (instance->handle && !instance->has_leaked)
         vkDestroyInstance(instance->handle, NULL);
     pthread_mutex_destroy(&instance->told_lock);
     pthread_mutex_destroy(&instance->lock);

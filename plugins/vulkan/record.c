@@ -254,7 +254,13 @@ void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
     bound_dispatch b;
     uint32_t at[3];
     b.pipeline = vulkan_pipeline_of(to->program->device, d);
-    if (!b.pipeline)
+    if (!b.pipeline) {   // dropped with those of a compile at the same time that failed
+        to->status = vulkan_pipelines_want(to->program->device, d, to->err);
+        if (to->status == TNP_OK)
+            to->status = vulkan_pipelines_make(to->program->device, to->err);
+        b.pipeline = vulkan_pipeline_of(to->program->device, d);
+    }
+    if (!b.pipeline && to->status == TNP_OK)
         to->status = tnh_fail(to->err, TNP_E_INTERNAL, "bind: '%s' has a pipeline not compiled",
                               to->step->unit.nodes[0].name);
     if (to->status != TNP_OK || !make_set(to, d, &b.set))

@@ -78,8 +78,9 @@ struct tnp_instance {
     pthread_mutex_t told_lock;
     char told[400];         // the first message of the validation layers
     char reason[256];       // also: why there is no device
-    pthread_mutex_t lock;   // guards what follows; it is filled once
+    pthread_mutex_t lock;   // guards what follows
     bool is_listed;
+    bool has_leaked;   // a device on which work hangs: the VkInstance outlives this
     uint32_t physical_count;
     vulkan_physical physicals[VULKAN_MAX_DEVICES];
 };

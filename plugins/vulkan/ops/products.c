@@ -68,8 +68,8 @@ static const char *refuse_gate(const vulkan_unit *unit, const vulkan_features *f
     if (reason)
         return reason;
     if (a->dtype != b->dtype || !has_same_dims(a, b) || a->strides[0] != b->strides[0] ||
-        a->strides[1] != b->strides[1])
-        return "two products with weights of other types or strides";
+        a->strides[1] != b->strides[1] || a->offset % 4 != b->offset % 4)
+        return "two products with weights that do not lie alike";
     if (!vulkan_is_bindable(a->span_bytes, features))
         return "a weight above what the device binds at once";
     return unit->nodes[0].in[0].dims[1] > (int64_t)VULKAN_FEW_TOKENS
