@@ -1,5 +1,5 @@
 // bind.c: gives a program its addresses, and records it.
-#include "blocks.h"
+#include "allocator.h"
 #include "memory.h"
 #include "program.h"
 #include "unit.h"
@@ -51,7 +51,7 @@ static tnp_status place_storage(tnp_bound *bound, const tnp_binding *b, tnp_erro
     if (b->buffer->is_read_only && program->storages[b->index].is_written)
         return tnh_fail(err, TNP_E_ARG, "bind: storage %u is written, its buffer may only be read",
                         b->index);
-    bound->storages[b->index] = (vulkan_binding){ b->buffer, b->offset, b->bytes };
+    bound->storages[b->index] = (vulkan_binding){ b->buffer, b->offset };
     return TNP_OK;
 }
 
@@ -72,7 +72,7 @@ static tnp_status place_scratch(tnp_bound *bound, const tnp_binding *b, tnp_erro
             return tnh_fail(err, TNP_E_ARG, "bind: %llu bytes of scratch for '%s', which has %llu",
                             (unsigned long long)b->bytes, step->unit.nodes[0].name,
                             (unsigned long long)step->scratch_bytes);
-        bound->scratch[i] = (vulkan_binding){ b->buffer, b->offset, b->bytes };
+        bound->scratch[i] = (vulkan_binding){ b->buffer, b->offset };
     }
     return TNP_OK;   // a unit that is not run, since nobody sees what it makes, needs none
 }
@@ -158,12 +158,21 @@ static tnp_status make_pools(tnp_bound *bound, tnp_error *err)
         .queryType = VK_QUERY_TYPE_TIMESTAMP,
         .queryCount = 2 * program->step_count,
     };
+    // What a call leaves that fails is nothing to be destroyed.
     VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &bound->pool);
-    if (result == VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        bound->pool = VK_NULL_HANDLE;
+    } else {
         result = device->vk.vkCreateDescriptorPool(device->handle, &descriptors, NULL,
                                                    &bound->descriptors);
-    if (result == VK_SUCCESS && bound->is_traced && times.queryCount > 0)
+        if (result != VK_SUCCESS)
+            bound->descriptors = VK_NULL_HANDLE;
+    }
+    if (result == VK_SUCCESS && bound->is_traced && times.queryCount > 0) {
         result = device->vk.vkCreateQueryPool(device->handle, &times, NULL, &bound->times);
+        if (result != VK_SUCCESS)
+            bound->times = VK_NULL_HANDLE;
+    }
     if (result != VK_SUCCESS)
         return vulkan_error(device, err, result, "bind: pools of commands and descriptors");
     bound->word_stride = vulkan_alignment(device);

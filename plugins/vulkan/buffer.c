@@ -1,5 +1,5 @@
 // buffer.c: buffers of the contract.
-#include "blocks.h"
+#include "allocator.h"
 
 static tnp_status make_buffer(tnp_device *device, uint64_t bytes, tnp_buffer **out, tnp_error *err)
 {

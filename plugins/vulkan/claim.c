@@ -1,4 +1,5 @@
 // claim.c: which nodes of a slice this plugin takes.
+#include "cost.h"
 #include "fuse.h"
 #include "unit.h"
 

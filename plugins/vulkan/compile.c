@@ -16,7 +16,8 @@ void vulkan_program_destroy(tnp_program *program)
     vulkan_free(instance, program);
 }
 
-static bool needs_value(tnp_program *program, const tnp_slice *slice, const tnh_value *value,
+// A step looks at this value, and at the lengths of its dims. False: one of these is none.
+static bool mark_needed(tnp_program *program, const tnp_slice *slice, const tnh_value *value,
                         bool is_written)
 {
     vulkan_storage *storage = &program->storages[value->storage];
@@ -52,7 +53,7 @@ static tnp_status add_step(tnp_program *program, const tnp_slice *slice, const t
         return tnh_fail(err, TNP_E_ARG, "compile: unit %u has packs, none was claimed", index);
     const tnh_node *last = vulkan_unit_last(unit);
     if (is_for_nobody(users, &last->out))
-        return TNP_OK;   // nobody sees what it makes
+        return TNP_OK;
     step->index = index;
     step->scratch_bytes = vulkan_unit_scratch(device, unit);
     char *name = vulkan_alloc(device->instance, strlen(unit->nodes[0].name) + 1);
@@ -62,9 +63,9 @@ static tnp_status add_step(tnp_program *program, const tnp_slice *slice, const t
     program->step_count++;
     vulkan_operand operands[VULKAN_MAX_UNIT_OPERANDS];
     const uint32_t count = vulkan_unit_operands(unit, operands);
-    bool is_known = needs_value(program, slice, &last->out, true);
+    bool is_known = mark_needed(program, slice, &last->out, true);
     for (uint32_t i = 0; i < count && is_known; i++)
-        is_known = needs_value(program, slice, operands[i].value, false);
+        is_known = mark_needed(program, slice, operands[i].value, false);
     if (!is_known)
         return tnh_fail(err, TNP_E_ARG, "compile: unit %u has an extent that is none", index);
     return TNP_OK;
@@ -106,7 +107,6 @@ tnp_status vulkan_compile(tnp_device *device, const tnp_compile *from, tnp_progr
     program->device = device;
     program->unit_count = what.unit_count;
     program->storage_count = slice.storage_count;
-    program->value_count = slice.value_count;
     program->storages = vulkan_alloc(instance, (slice.storage_count + 1u) * sizeof(vulkan_storage));
     program->lengths = vulkan_alloc(instance, (slice.value_count + 1u) * sizeof(tnh_value));
     program->steps = vulkan_alloc(instance, (what.unit_count + 1u) * sizeof(vulkan_step));

@@ -31,6 +31,21 @@ static char *writable(const tnp_copy *copy)
     return copy->to_buffer->place.mapped ? copy->to_buffer->place.mapped + copy->to_offset : NULL;
 }
 
+static bool is_zero(const tnp_copy *copy)
+{
+    return !copy->from_buffer && !copy->from_host;
+}
+
+// By the queue: whether the bytes lie in the staging buffer before it, or after it.
+static bool comes_from_staging(const tnp_copy *copy)
+{
+    return is_zero(copy) || readable(copy);
+}
+static bool goes_to_staging(const tnp_copy *copy)
+{
+    return writable(copy) && !comes_from_staging(copy);
+}
+
 static void copy_by_host(const tnp_copy *copy, const char *from, char *to)
 {
     for (uint64_t r = 0; r < copy->rows; r++) {
@@ -47,8 +62,7 @@ static tnp_status flush(transfer *t, tnp_error *err)
     if (t->region_count == 0)
         return TNP_OK;
     const vulkan_place *staging = &t->queue->staging.place;
-    const bool from_staging = !t->what->from_buffer || readable(t->what);
-    const bool to_staging = !t->what->to_buffer || (writable(t->what) && !from_staging);
+    const bool from_staging = comes_from_staging(t->what), to_staging = goes_to_staging(t->what);
     tnp_status status = vulkan_staging_begin(t->device, t->queue, err);
     if (status != TNP_OK)
         return status;
@@ -71,29 +85,27 @@ static void add_piece(transfer *t, uint64_t row, uint64_t begin, uint64_t bytes)
 {
     const tnp_copy *c = t->what;
     const vulkan_place *staging = &t->queue->staging.place;
-    const char *from = readable(c);
-    char *to = writable(c);
-    const bool is_zero = !c->from_buffer && !c->from_host;
     const uint64_t from_at = row * c->from_pitch + begin, to_at = row * c->to_pitch + begin;
     VkBufferCopy *region = &t->regions[t->region_count];
     region->size = bytes;
-    if (from || is_zero) {
-        if (is_zero)
+    if (comes_from_staging(c)) {
+        if (is_zero(c))
             memset(staging->mapped + t->staged, 0, bytes);
         else
-            memcpy(staging->mapped + t->staged, from + from_at, bytes);
+            memcpy(staging->mapped + t->staged, readable(c) + from_at, bytes);
         region->srcOffset = staging->offset + t->staged;
     } else {
         region->srcOffset = c->from_buffer->place.offset + c->from_offset + from_at;
     }
-    if (to && !from && !is_zero) {
-        t->to_host[t->region_count] = to + to_at;
+    if (goes_to_staging(c)) {
+        t->to_host[t->region_count] = writable(c) + to_at;
         region->dstOffset = staging->offset + t->staged;
     } else {
         region->dstOffset = c->to_buffer->place.offset + c->to_offset + to_at;
     }
-    t->staged += bytes;
     t->region_count++;
+    if (comes_from_staging(c) || goes_to_staging(c))
+        t->staged += bytes;
 }
 
 static tnp_status copy_by_queue(transfer *t, tnp_error *err)
@@ -102,8 +114,9 @@ static tnp_status copy_by_queue(transfer *t, tnp_error *err)
     tnp_status status = TNP_OK;
     for (uint64_t row = 0; row < c->rows && status == TNP_OK; row++)
         for (uint64_t begin = 0; begin < c->bytes && status == TNP_OK;) {
-            uint64_t bytes = c->bytes - begin, room = VULKAN_STAGING_BYTES - t->staged;
-            if (bytes > room)
+            const uint64_t room = VULKAN_STAGING_BYTES - t->staged;
+            uint64_t bytes = c->bytes - begin;
+            if (bytes > room && (comes_from_staging(c) || goes_to_staging(c)))
                 bytes = room;
             add_piece(t, row, begin, bytes);
             begin += bytes;
@@ -120,12 +133,11 @@ tnp_status vulkan_copy(const tnp_queue *queue, const tnp_copy *copies, uint32_t 
     tnp_status status = TNP_OK;
     for (uint32_t i = 0; i < count && status == TNP_OK; i++) {
         const tnp_copy *c = &copies[i];
-        const bool is_zero = !c->from_buffer && !c->from_host;
         const char *from = readable(c);
         char *to = writable(c);
         if (c->to_buffer && c->to_buffer->is_read_only)
             return tnh_fail(err, TNP_E_ARG, "copy: the target may only be read");
-        if (to && (from || is_zero)) {
+        if (to && (from || is_zero(c))) {
             copy_by_host(c, from, to);
             continue;
         }

@@ -1,7 +1,7 @@
 // device.c: opens a physical device: its queues, its memory, its pipelines.
 #include "vulkan.h"
 
-#include "blocks.h"
+#include "allocator.h"
 #include "memory.h"
 #include "pipelines.h"
 #include "program.h"
@@ -81,7 +81,7 @@ static VkResult create(tnp_device *device)
     const vulkan_physical *physical = &device->physical;
     const vulkan_features *has = &physical->features;
     const float priorities[VULKAN_MAX_QUEUES] = { 1, 1, 1, 1 };
-    const char *extensions[4];
+    const char *extensions[2];
     uint32_t extension_count = 0, queue_count = 1;
     VkDeviceQueueCreateInfo queues[2] = {
         { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -93,13 +93,8 @@ static VkResult create(tnp_device *device)
           .queueCount = physical->copy_queue_count,
           .pQueuePriorities = priorities },
     };
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-        .shaderIntegerDotProduct = VK_TRUE,
-    };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .pNext = has->has_integer_dot ? &dot : NULL,
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = has->has_small_storage,
         .shaderInt8 = has->has_small_storage,
@@ -114,8 +109,7 @@ static VkResult create(tnp_device *device)
         .pNext = &v11,
         .features = { .robustBufferAccess = VK_TRUE,   // every device has it: no kernel leaves its
                                                        // bindings, whatever the bytes of values are
-                      .shaderInt16 = has->has_small_storage,
-                      .shaderInt64 = has->has_int64 },
+                      .shaderInt16 = has->has_small_storage },
     };
     if (physical->copy_queue_count > 0)
         queue_count = 2;
@@ -123,8 +117,6 @@ static VkResult create(tnp_device *device)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (has->has_host_import)
         extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-    if (has->has_integer_dot)
-        extensions[extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
     const VkDeviceCreateInfo how = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features,
@@ -144,11 +136,30 @@ static VkResult create(tnp_device *device)
     return result;
 }
 
+bool vulkan_must_leak(tnp_device *device)
+{
+    pthread_mutex_lock(&device->queues.lock);
+    bool must = device->is_hung;
+    pthread_mutex_unlock(&device->queues.lock);
+    return must;
+}
+
+void vulkan_mark_hung(tnp_device *device)
+{
+    pthread_mutex_lock(&device->queues.lock);
+    device->is_hung = true;
+    pthread_mutex_unlock(&device->queues.lock);
+}
+
 // What open has made so far, or all of it. Nothing of a device on which work hangs is given back.
 static void teardown(tnp_device *device)
 {
     tnp_instance *instance = device->instance;
-    if (device->handle && !vulkan_must_leak(device)) {
+    if (device->handle && vulkan_must_leak(device)) {
+        pthread_mutex_lock(&instance->lock);
+        instance->has_leaked = true;
+        pthread_mutex_unlock(&instance->lock);
+    } else if (device->handle) {
         (void)device->vk.vkDeviceWaitIdle(device->handle);   // also what was given up has ended
         vulkan_buffer_free(device->unused);
         vulkan_pipelines_close(device);

@@ -38,6 +38,11 @@ typedef struct vulkan_dispatch {
     bool checks_data;   // binding 7 is a word that it sets where an index was outside (TNP_E_DATA)
 } vulkan_dispatch;
 
+// Workgroups for so many items, so many each.
+static inline uint32_t vulkan_groups(uint64_t items, uint64_t each)
+{
+    return (uint32_t)((items + each - 1) / each);
+}
 static inline void vulkan_begin(vulkan_dispatch *d, vulkan_kernel kernel)
 {
     memset(d, 0, sizeof *d);

@@ -54,6 +54,15 @@ void vulkan_bind_nothing(vulkan_emitter *to, vulkan_dispatch *d)
     (void)bind_range(to, d, unused, 0, 4, false, true);
 }
 
+uint32_t vulkan_bind_optional(vulkan_emitter *to, vulkan_dispatch *d, const tnh_node *node,
+                              uint32_t input)
+{
+    if (tnh_has(node, input))
+        return vulkan_bind_value(to, d, &node->in[input], false);
+    vulkan_bind_nothing(to, d);
+    return 0;
+}
+
 bool vulkan_bind_extent(vulkan_emitter *to, vulkan_dispatch *d, const tnh_value *value,
                         uint32_t dim, uint32_t *offset)
 {
@@ -103,7 +112,8 @@ tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error
 {
     vulkan_emitter *to = vulkan_alloc(program->device->instance, sizeof *to);
     if (!to)
-        return tnh_fail(err, TNP_E_HOST_MEMORY, "compile: no memory to list dispatches");
+        return tnh_fail(err, TNP_E_HOST_MEMORY, "%s: no memory to list dispatches",
+                        bound ? "bind" : "compile");
     to->program = program;
     to->bound = bound;
     to->err = err;
@@ -120,11 +130,11 @@ tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error
         to->status = vulkan_record_end(to);
     if (!bound && to->status == TNP_OK)
         to->status = vulkan_pipelines_make(program->device, err);
-    if (bound) {
-        tell(to);
-    } else {
+    if (!bound) {
         program->dispatch_count = to->dispatch_count;
         program->check_count = to->check_count;
+    } else if (to->status == TNP_OK) {
+        tell(to);
     }
     tnp_status status = to->status;
     vulkan_free(program->device->instance, to);

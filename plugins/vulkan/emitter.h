@@ -27,7 +27,6 @@ struct vulkan_emitter {
 tnp_status vulkan_record_begin(vulkan_emitter *to);
 tnp_status vulkan_record_end(vulkan_emitter *to);
 void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *dispatch);
-void vulkan_record_time(vulkan_emitter *to,
-                        bool is_end);   // of the step at hand, where it is traced
+void vulkan_record_time(vulkan_emitter *to, bool is_end);   // of the step, where it is traced
 
 #endif

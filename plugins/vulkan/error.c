@@ -56,10 +56,11 @@ static tnp_status status_of(VkResult result)
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what)
 {
     if (result == VK_ERROR_DEVICE_LOST && device) {
-        tnh_fail(err, TNP_E_DEVICE_LOST, "the driver lost the device %s (%s)",
+        char line[256];
+        snprintf(line, sizeof line, "the driver lost the device %.100s (%.100s)",
                  device->physical.properties.deviceName, what);
-        tnh_lose(device, err->text);
-        return TNP_E_DEVICE_LOST;
+        tnh_lose(device, line);
+        return tnh_fail(err, TNP_E_DEVICE_LOST, "%s", line);
     }
     return tnh_fail(err, status_of(result), "%s: %s", what, vulkan_result_name(result));
 }
@@ -72,19 +73,4 @@ void *vulkan_alloc(tnp_instance *instance, uint64_t bytes)
 void vulkan_free(tnp_instance *instance, void *pointer)
 {
     instance->host->free(instance->host->context, pointer);
-}
-
-bool vulkan_must_leak(tnp_device *device)
-{
-    pthread_mutex_lock(&device->queues.lock);
-    bool must = device->is_hung;
-    pthread_mutex_unlock(&device->queues.lock);
-    return must;
-}
-
-void vulkan_mark_hung(tnp_device *device)
-{
-    pthread_mutex_lock(&device->queues.lock);
-    device->is_hung = true;
-    pthread_mutex_unlock(&device->queues.lock);
 }

@@ -33,9 +33,6 @@ static void read_properties(VkPhysicalDevice device, const extensions *found, vu
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
     };
-    VkPhysicalDeviceShaderIntegerDotProductProperties dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES
-    };
     VkPhysicalDevicePCIBusInfoPropertiesEXT bus = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT
     };
@@ -48,12 +45,9 @@ static void read_properties(VkPhysicalDevice device, const extensions *found, vu
     VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                         .pNext = &v11 };
     const bool has_bus = has(found, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
-    const bool has_dot = has(found, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     void **end = &v12.pNext;
     if (out->features.has_host_import)
         *end = &host, end = &host.pNext;
-    if (has_dot)
-        *end = &dot, end = &dot.pNext;
     if (has_bus)
         *end = &bus;
     vkGetPhysicalDeviceProperties2(device, &all);
@@ -68,19 +62,15 @@ static void read_properties(VkPhysicalDevice device, const extensions *found, vu
     if (has_bus)
         snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", bus.pciDomain, bus.pciBus,
                  bus.pciDevice, bus.pciFunction);
-    f->subgroup_size = v11.subgroupSize;
     f->has_subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                                  (v11.subgroupSupportedOperations &
                                   VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-    f->has_integer_dot &= has_dot;
-    f->keeps_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
     f->storage_alignment = limits->minStorageBufferOffsetAlignment;
     f->max_range_bytes = limits->maxStorageBufferRange;
     f->max_allocation_bytes = v11.maxMemoryAllocationSize;
     f->import_alignment = host.minImportedHostPointerAlignment;
     for (int i = 0; i < 3; i++)
         f->max_groups[i] = limits->maxComputeWorkGroupCount[i];
-    f->max_group_invocations = limits->maxComputeWorkGroupInvocations;
     f->max_shared_bytes = limits->maxComputeSharedMemorySize;
 }
 
@@ -88,9 +78,6 @@ const char *vulkan_features_read(tnp_instance *instance, VkPhysicalDevice device
                                  vulkan_physical *out)
 {
     extensions found = read_extensions(instance, device);
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES
-    };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES
     };
@@ -99,14 +86,10 @@ const char *vulkan_features_read(tnp_instance *instance, VkPhysicalDevice device
     };
     VkPhysicalDeviceFeatures2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                       .pNext = &v11 };
-    if (has(&found, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
-        v12.pNext = &dot;
     vkGetPhysicalDeviceFeatures2(device, &all);
     out->features = (vulkan_features){
         .has_small_storage = v11.storageBuffer16BitAccess && v12.storageBuffer8BitAccess &&
                              v12.shaderInt8 && all.features.shaderInt16,
-        .has_int64 = all.features.shaderInt64,
-        .has_integer_dot = dot.shaderIntegerDotProduct,
         .has_memory_budget = has(&found, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME),
         .has_host_import = has(&found, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME),
     };

@@ -149,7 +149,7 @@ void vulkan_stop(tnp_instance *instance)
         if (destroy)
             destroy(instance->handle, instance->messenger, NULL);
     }
-    if (instance->handle)
+    if (instance->handle && !instance->has_leaked)
         vkDestroyInstance(instance->handle, NULL);
     pthread_mutex_destroy(&instance->told_lock);
     pthread_mutex_destroy(&instance->lock);
@@ -240,7 +240,6 @@ static void add_physical(tnp_instance *instance, VkPhysicalDevice handle)
     vulkan_options *o = &instance->options;
     physical->features.has_small_storage &= o->small_storage;
     physical->features.has_subgroup_arithmetic &= o->subgroups;
-    physical->features.has_integer_dot &= o->integer_dot;
     physical->features.has_host_import &= o->is_import_set ? o->import_host
                                                            : physical->kind != TNP_KIND_SOFTWARE;
     instance->physical_count++;

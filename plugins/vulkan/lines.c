@@ -39,13 +39,10 @@ bool vulkan_lines_bind_count(const vulkan_lines *lines, const tnh_value *value, 
 const char *vulkan_lines_refuse(const tnh_value *const *values, uint32_t count, uint32_t axis)
 {
     vulkan_lines lines;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-            if (values[i]->dims[d] > 1 &&
-                values[i]->strides[d] % tnh_block_bytes(values[i]->dtype) != 0)
-                return "a stride that is no multiple of the element's bytes";
+    if (!vulkan_walk_has_whole_strides(values, count))
+        return "a stride that is no multiple of the element's bytes";
     vulkan_lines_make(values, count, axis, &lines);
-    if (vulkan_walk_parts(&lines.walk) > VULKAN_WALK_MOST)
+    if (vulkan_walk_parts(&lines.walk) > VULKAN_MAX_DISPATCHES)
         return "more than four dims beside a line that do not lie as one";
     return vulkan_walk_elements(&lines.walk) >> 32 ? "more lines than a dispatch takes" : NULL;
 }

@@ -1,7 +1,7 @@
-// memory.c: which memories a device has. Their bytes are divided by blocks.c.
+// memory.c: which memories a device has. Their bytes are divided by allocator.c.
 #include "memory.h"
 
-#include "blocks.h"
+#include "allocator.h"
 
 // ---------------------------------------------------------------------------------- memory types
 

@@ -6,6 +6,7 @@
 #include "dispatch.h"
 
 #define VULKAN_MAX_UNIT_NODES 6u
+#define VULKAN_MAX_DISPATCHES 1024u   // that a node is cut into: more are refused
 
 typedef struct vulkan_op vulkan_op;
 
@@ -15,6 +16,17 @@ typedef struct vulkan_unit {
     uint32_t node_count, indices[VULKAN_MAX_UNIT_NODES];   // ascending
     tnh_node nodes[VULKAN_MAX_UNIT_NODES];
 } vulkan_unit;
+
+static inline const tnh_node *vulkan_unit_last(const vulkan_unit *unit)
+{
+    return &unit->nodes[unit->node_count - 1];
+}
+
+// Whether one descriptor shows so many bytes, wherever they begin.
+static inline bool vulkan_is_bindable(uint64_t bytes, const vulkan_features *features)
+{
+    return bytes + features->storage_alignment <= features->max_range_bytes;
+}
 
 // Takes the dispatches of a unit, in order; between two that touch the same bytes it puts a
 // barrier. The first failure stays, and what comes after it is dropped.
@@ -30,6 +42,7 @@ void vulkan_emit(vulkan_emitter *to, const vulkan_dispatch *dispatch);
 //   extent    the length of a dim, an I32, or something to be bound where there is none; answers
 //             whether there is one
 //   scratch   `bytes` from `offset` of the unit's scratch
+//   optional  an operand, or something to be bound where it was left out: then 0
 uint32_t vulkan_bind_value(vulkan_emitter *to, vulkan_dispatch *d, const tnh_value *value,
                            bool is_written);
 uint32_t vulkan_bind_part(vulkan_emitter *to, vulkan_dispatch *d, const tnh_value *value,
@@ -38,6 +51,8 @@ bool vulkan_bind_extent(vulkan_emitter *to, vulkan_dispatch *d, const tnh_value 
                         uint32_t dim, uint32_t *offset);
 uint32_t vulkan_bind_scratch(vulkan_emitter *to, vulkan_dispatch *d, uint64_t offset,
                              uint64_t bytes, bool is_written);
+uint32_t vulkan_bind_optional(vulkan_emitter *to, vulkan_dispatch *d, const tnh_node *node,
+                              uint32_t input);
 void vulkan_bind_nothing(vulkan_emitter *to, vulkan_dispatch *d);
 
 struct vulkan_op {

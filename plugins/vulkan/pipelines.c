@@ -109,8 +109,10 @@ static VkResult make_layouts(tnp_device *device, vulkan_pipelines *all)
     };
     VkResult result = device->vk.vkCreateDescriptorSetLayout(device->handle, &set, NULL,
                                                              &all->set_layout);
-    if (result != VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        all->set_layout = VK_NULL_HANDLE;
         return result;
+    }
     const VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * VULKAN_MAX_PUSH };
     const VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -119,7 +121,10 @@ static VkResult make_layouts(tnp_device *device, vulkan_pipelines *all)
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &push,
     };
-    return device->vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &all->layout);
+    result = device->vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &all->layout);
+    if (result != VK_SUCCESS)
+        all->layout = VK_NULL_HANDLE;
+    return result;
 }
 
 static VkResult make_cache(tnp_device *device, vulkan_pipelines *all)
@@ -136,6 +141,8 @@ static VkResult make_cache(tnp_device *device, vulkan_pipelines *all)
         how.pInitialData = NULL;
         result = device->vk.vkCreatePipelineCache(device->handle, &how, NULL, &all->cache);
     }
+    if (result != VK_SUCCESS)
+        all->cache = VK_NULL_HANDLE;
     return result;
 }
 

@@ -1,6 +1,5 @@
 // plugin.c: the manifest, the table, and the one exported symbol.
-#include "memory.h"
-#include "program.h"
+#include "vulkan.h"
 
 TNP_MANIFEST(TNP_MACHINE, TNP_OS_LINUX, 0, TNP_ABI(1, 0), "vulkan", VULKAN_PLUGIN_VERSION, "Tenon",
              "Apache-2.0");

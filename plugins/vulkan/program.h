@@ -10,20 +10,19 @@
 
 typedef struct vulkan_storage {
     uint64_t bytes;
-    uint32_t flags;
     bool is_needed;   // some unit looks at it, so it must be bound
     bool is_written;
 } vulkan_storage;
 
 typedef struct vulkan_step {
-    vulkan_unit unit;   // names point into the program
+    vulkan_unit unit;   // of the names only the first node's is kept, a copy
     uint32_t index;     // among the units given to compile
     uint64_t scratch_bytes;
 } vulkan_step;
 
 struct tnp_program {
     tnp_device *device;
-    uint32_t unit_count, step_count, storage_count, value_count;
+    uint32_t unit_count, step_count, storage_count;
     vulkan_storage *storages;   // indexed as in the slice
     tnh_value *lengths;         // by value of the slice: those that are extents, else dtype 0
     vulkan_step *steps;         // units of which somebody sees the result
@@ -33,7 +32,7 @@ struct tnp_program {
 
 typedef struct vulkan_binding {
     tnp_buffer *buffer;   // NULL: not bound
-    uint64_t offset, bytes;
+    uint64_t offset;
 } vulkan_binding;
 
 // A dispatch that checks its data: its step and its word.
@@ -63,8 +62,8 @@ int vulkan_bound_has(const tnp_bound *bound, uint32_t storage, uint64_t offset, 
 tnp_status vulkan_run(const tnp_bound *bound, const tnp_update *updates, uint32_t update_count,
                       const tnp_queue *queue, uint64_t run, tnp_error *err);
 
-// emitter.c: gives each step its dispatches: with `bound` recorded into its command buffers, without
-// it (NULL) counted, and their pipelines made.
+// emitter.c: gives each step its dispatches: with `bound` recorded into command buffers, without it
+// (NULL) counted, and their pipelines made.
 tnp_status vulkan_emit_program(tnp_program *program, tnp_bound *bound, tnp_error *err);
 
 #endif

@@ -6,28 +6,17 @@
 // where the open one would take longer than a desktop lets a device be busy.
 #include "emitter.h"
 
+#include "cost.h"
 #include "staging.h"
-
-// What a device does at least, of a kind: so that no submission takes too long.
-static double least_flops(const tnp_device *device)
-{
-    return device->physical.kind == TNP_KIND_GPU ? 1e12 : 1e11;
-}
-static double least_bytes(const tnp_device *device)
-{
-    return device->physical.kind == TNP_KIND_GPU ? 5e10 : 1e10;
-}
 
 // Seconds; 0 = no limit.
 static double longest(const tnp_device *device)
 {
-    return (double)device->instance->options.longest_submit_ns * 1e-9;
-}
-
-static double expected(const tnp_device *device, const vulkan_dispatch *d)
-{
-    double compute = d->flops / least_flops(device), move = d->bytes / least_bytes(device);
-    return 2e-6 + (compute > move ? compute : move);
+    const vulkan_options *options = &device->instance->options;
+    // No watchdog looks at the host's own cores.
+    if (device->physical.kind == TNP_KIND_SOFTWARE && !options->is_longest_set)
+        return 0;
+    return (double)options->longest_submit_ns * 1e-9;
 }
 
 static bool check(vulkan_emitter *to, VkResult result, const char *what)
@@ -179,23 +168,19 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
         return false;
     VkDescriptorBufferInfo ranges[VULKAN_MAX_OPERANDS];
     VkWriteDescriptorSet writes[VULKAN_MAX_OPERANDS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i <= d->operand_count && i < VULKAN_MAX_OPERANDS; i++) {
-        vulkan_range range;
-        if (i < d->operand_count)
-            range = d->operands[i];
-        else
-            range = own_word(to, d);
-        ranges[count] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
-        writes[count] = (VkWriteDescriptorSet){
+    const uint32_t count = d->operand_count < VULKAN_MAX_OPERANDS ? d->operand_count + 1
+                                                                  : VULKAN_MAX_OPERANDS;
+    for (uint32_t i = 0; i < count; i++) {
+        const vulkan_range range = i < d->operand_count ? d->operands[i] : own_word(to, d);
+        ranges[i] = (VkDescriptorBufferInfo){ range.buffer, range.offset, range.bytes };
+        writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = *set,
             .dstBinding = i < d->operand_count ? i : VULKAN_MAX_OPERANDS - 1,
             .descriptorCount = 1,
             .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .pBufferInfo = &ranges[count],
+            .pBufferInfo = &ranges[i],
         };
-        count++;
     }
     device->vk.vkUpdateDescriptorSets(device->handle, count, writes, 0, NULL);
     return true;
@@ -205,7 +190,7 @@ static bool make_set(vulkan_emitter *to, const vulkan_dispatch *d, VkDescriptorS
 static void piece_of(const vulkan_emitter *to, const vulkan_dispatch *d, uint32_t piece[3])
 {
     const tnp_device *device = to->program->device;
-    double over = longest(device) > 0 ? expected(device, d) / longest(device) : 0;
+    double over = longest(device) > 0 ? vulkan_longest_s(device, d) / longest(device) : 0;
     for (int i = 2; i >= 0; i--) {
         piece[i] = d->groups[i];
         if (piece[i] > device->physical.features.max_groups[i])
@@ -269,13 +254,19 @@ void vulkan_record(vulkan_emitter *to, const vulkan_dispatch *d)
     bound_dispatch b;
     uint32_t at[3];
     b.pipeline = vulkan_pipeline_of(to->program->device, d);
-    if (!b.pipeline)
+    if (!b.pipeline) {   // dropped with those of a compile at the same time that failed
+        to->status = vulkan_pipelines_want(to->program->device, d, to->err);
+        if (to->status == TNP_OK)
+            to->status = vulkan_pipelines_make(to->program->device, to->err);
+        b.pipeline = vulkan_pipeline_of(to->program->device, d);
+    }
+    if (!b.pipeline && to->status == TNP_OK)
         to->status = tnh_fail(to->err, TNP_E_INTERNAL, "bind: '%s' has a pipeline not compiled",
                               to->step->unit.nodes[0].name);
     if (to->status != TNP_OK || !make_set(to, d, &b.set))
         return;
     piece_of(to, d, b.piece);
-    b.seconds = expected(to->program->device, d);
+    b.seconds = vulkan_longest_s(to->program->device, d);
     for (int i = 0; i < 3; i++)
         b.seconds *= (double)b.piece[i] / d->groups[i];
     bool is_first = true;

@@ -36,16 +36,12 @@ static tnp_status read_number(const tnp_host *host, const char *key, uint64_t mo
 tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_error *err)
 {
     uint64_t longest_ms = 100;
-    *out = (vulkan_options){
-        .fuse = true, .subgroups = true, .small_storage = true, .integer_dot = true, .map = true
-    };
+    *out = (vulkan_options){ .fuse = true, .subgroups = true, .small_storage = true, .map = true };
     tnp_status status = read_switch(host, "fuse", &out->fuse, err);
     if (status == TNP_OK)
         status = read_switch(host, "subgroups", &out->subgroups, err);
     if (status == TNP_OK)
         status = read_switch(host, "small_storage", &out->small_storage, err);
-    if (status == TNP_OK)
-        status = read_switch(host, "integer_dot", &out->integer_dot, err);
     if (status == TNP_OK)
         status = read_switch(host, "map", &out->map, err);
     if (status == TNP_OK)
@@ -56,5 +52,6 @@ tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_er
     if (status == TNP_OK)
         status = read_number(host, "longest_submit_ms", 60000, &longest_ms, err);
     out->longest_submit_ns = longest_ms * 1000000u;
+    out->is_longest_set = setting(host, "longest_submit_ms") != NULL;
     return status;
 }

@@ -7,11 +7,9 @@
 
 // What a kernel may be compiled for beyond what every device has: bits of its variants.
 enum {
-    VULKAN_PLAIN = 0,
     VULKAN_SMALL = 1,       // 8-bit and 16-bit storage
     VULKAN_SUBGROUPS = 2,   // subgroup arithmetic
-    VULKAN_DOT = 4,         // integer dot product: only for kernels that are chosen where it is
-    VULKAN_VARIANTS = 8
+    VULKAN_VARIANTS = 4
 };
 
 typedef struct vulkan_shader {

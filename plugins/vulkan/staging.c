@@ -1,7 +1,7 @@
 // staging.c: one staging buffer, and one command buffer that copies, for each queue of the driver.
 #include "staging.h"
 
-#include "blocks.h"
+#include "allocator.h"
 
 tnp_status vulkan_staging_open(tnp_device *device, vulkan_queue *queue, tnp_error *err)
 {

@@ -31,6 +31,8 @@ static tnp_status submit(tnp_device *device, vulkan_queue *queue, const VkComman
     return result == VK_SUCCESS ? TNP_OK : vulkan_error(device, err, result, "vkQueueSubmit");
 }
 
+// A wait that fails says nothing of the work, which may still run: it is tried again as one is that
+// ends too early.
 static tnp_status wait_for(tnp_device *device, vulkan_queue *queue, uint64_t value, tnp_error *err)
 {
     const VkSemaphoreWaitInfo what = {
@@ -39,17 +41,23 @@ static tnp_status wait_for(tnp_device *device, vulkan_queue *queue, uint64_t val
         .pSemaphores = &queue->timeline,
         .pValues = &value,
     };
-    for (uint32_t given_up = 0;;) {
+    const struct timespec pause = { .tv_nsec = LOOK_NS };
+    bool is_lost = false;
+    for (uint32_t in_vain = 0;;) {
         VkResult result = device->vk.vkWaitSemaphores(device->handle, &what, LOOK_NS);
         if (result == VK_SUCCESS)
-            return given_up ? tnh_fail_lost(err) : TNP_OK;
-        if (result != VK_TIMEOUT)
+            return is_lost ? tnh_fail_lost(err) : TNP_OK;
+        if (result == VK_ERROR_DEVICE_LOST)
             return vulkan_error(device, err, result, "vkWaitSemaphores");
-        given_up += tnh_is_lost(device) != 0;
-        if (given_up > PATIENCE) {
+        is_lost = tnh_is_lost(device) != 0;
+        in_vain += is_lost || result != VK_TIMEOUT;
+        if (in_vain > PATIENCE) {
             vulkan_mark_hung(device);
-            return tnh_fail_lost(err);
+            return is_lost ? tnh_fail_lost(err)
+                           : vulkan_error(device, err, VK_ERROR_DEVICE_LOST, "vkWaitSemaphores");
         }
+        if (result != VK_TIMEOUT)
+            nanosleep(&pause, NULL);
     }
 }
 

@@ -1,14 +1,9 @@
-// unit.c: reads units, and says what they are called and cost.
+// unit.c: reads units, and says what they are called.
 #include "unit.h"
 
-// What a device of a kind does, roughly, and what a dispatch costs beside its work.
-#define DISPATCH_NS 4000.0
-
-// A value that is above what a descriptor can show, where the op takes it in one.
 static bool is_within(const vulkan_features *features, const tnh_value *value)
 {
-    return value->dtype == 0 ||
-           value->span_bytes + features->storage_alignment <= features->max_range_bytes;
+    return value->dtype == 0 || vulkan_is_bindable(value->span_bytes, features);
 }
 
 static const char *refuse_sizes(const vulkan_unit *unit, const vulkan_features *features)
@@ -94,81 +89,4 @@ const char *vulkan_unit_name(const vulkan_unit *unit, char *buffer, size_t bytes
         length += (size_t)snprintf(buffer + length, bytes - length, "%s%s", i ? "+" : "",
                                    unit->nodes[i].rule.name);
     return buffer;
-}
-
-// ------------------------------------------------------------------------------------------- costs
-
-// Puts the likely lengths in the place of the full dims.
-static void use_likely_dims(const tnp_slice *slice, tnh_value *value)
-{
-    for (uint32_t d = 0; d < TNP_MAX_DIMS && value->dtype != 0; d++) {
-        if (value->extent[d] == 0)
-            continue;
-        const tnp_value *length = slice->values[value->extent[d] - 1];
-        if (TNP_HAS(tnp_value, length, likely) && length->likely > 0 &&
-            length->likely < value->dims[d])
-            value->dims[d] = length->likely;
-    }
-}
-
-static double elements_of(const tnh_value *value)
-{
-    double n = 1;
-    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        n *= (double)value->dims[d];
-    return n;
-}
-
-static double flops_of(const tnh_node *node)
-{
-    const double n = elements_of(&node->out);
-    const double k = (double)node->in[0].dims[0], s = (double)node->in[1].dims[2];
-    switch (node->op) {
-#define OP(number, NAME, name, inputs_min, inputs_max, attr, in_place, writes, flops)              \
-    case number:                                                                                   \
-        return (double)(flops);
-#include <tenon/ops.def>
-    default:
-        return 0;
-    }
-}
-
-// A dim that is repeated by stride 0 is read once.
-static double bytes_of(const tnh_value *value)
-{
-    if (value->dtype == 0)
-        return 0;
-    double bytes = (double)tnh_block_bytes(value->dtype) / (double)tnh_block_elements(value->dtype);
-    for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-        if (value->strides[d] != 0)
-            bytes *= (double)value->dims[d];
-    return bytes;
-}
-
-static double bytes_moved(const tnh_node *node)
-{
-    double bytes = bytes_of(&node->out);
-    if (node->op == TNP_OP_GET_ROWS)   // of the table, only the rows
-        return 2 * bytes;
-    if (node->op == TNP_OP_SET_ROWS)
-        return 2 * bytes_of(&node->in[1]);
-    for (uint32_t i = 0; i < node->input_count; i++)
-        bytes += bytes_of(&node->in[i]);
-    return bytes;
-}
-
-double vulkan_unit_cost_ns(const tnp_device *device, const tnp_slice *slice,
-                           const vulkan_unit *unit)
-{
-    const double flops_per_s = device->physical.flops_per_s / 4, bytes_per_s = flops_per_s / 20;
-    double ns = DISPATCH_NS;
-    for (uint32_t i = 0; i < unit->node_count; i++) {
-        tnh_node likely = unit->nodes[i];
-        use_likely_dims(slice, &likely.out);
-        for (uint32_t j = 0; j < likely.input_count; j++)
-            use_likely_dims(slice, &likely.in[j]);
-        double compute = flops_of(&likely) / flops_per_s, move = bytes_moved(&likely) / bytes_per_s;
-        ns += 1e9 * (compute > move ? compute : move);
-    }
-    return ns;
 }

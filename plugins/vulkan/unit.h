@@ -22,14 +22,7 @@ typedef struct vulkan_operand {
 uint32_t vulkan_unit_operands(const vulkan_unit *unit,
                               vulkan_operand out[VULKAN_MAX_UNIT_OPERANDS]);
 
-static inline const tnh_node *vulkan_unit_last(const vulkan_unit *unit)
-{
-    return &unit->nodes[unit->node_count - 1];
-}
-
 uint64_t vulkan_unit_scratch(const tnp_device *device, const vulkan_unit *unit);
 const char *vulkan_unit_name(const vulkan_unit *unit, char *buffer, size_t bytes);
-double vulkan_unit_cost_ns(const tnp_device *device, const tnp_slice *slice,
-                           const vulkan_unit *unit);
 
 #endif

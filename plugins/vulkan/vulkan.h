@@ -33,7 +33,6 @@ typedef struct vulkan_options {
     bool fuse;            // nodes are claimed together too
     bool subgroups;       // subgroup arithmetic, where the device has it
     bool small_storage;   // 8-bit and 16-bit storage, where the device has it
-    bool integer_dot;     // integer dot products, where the device has them
     bool map;             // the host sees device memory where the driver allows it
     bool import_host;     // host memory is imported; unset: but for software devices, whose
                           // threads block the signal by which a mapped file that is cut
@@ -41,25 +40,21 @@ typedef struct vulkan_options {
     bool is_import_set;
     bool validate;                // the validation layers, their messages through the host's log
     uint64_t longest_submit_ns;   // no submission is expected to run longer; 0 = no limit
+    bool is_longest_set;          // unset: but for software devices
 } vulkan_options;
 
 // What a physical device has of what the kernels can use, and its numbers.
 typedef struct vulkan_features {
     bool has_small_storage;   // 8-bit and 16-bit storage buffers
-    bool has_int64;
     bool has_subgroup_arithmetic;
-    bool has_subgroup_size_control;
-    bool has_integer_dot;   // accelerated 4 x 8 bits
     bool has_memory_budget;
-    bool has_host_import;   // VK_EXT_external_memory_host
-    bool keeps_nan;         // shaderSignedZeroInfNanPreserveFloat32
-    uint32_t subgroup_size;
+    bool has_host_import;         // VK_EXT_external_memory_host
     uint64_t storage_alignment;   // of descriptors, a power of two
     uint64_t max_range_bytes;     // of a descriptor
     uint64_t max_allocation_bytes;
     uint64_t import_alignment;
     uint32_t max_groups[3];
-    uint32_t max_group_invocations, max_shared_bytes;
+    uint32_t max_shared_bytes;
 } vulkan_features;
 
 typedef struct vulkan_physical {
@@ -83,8 +78,9 @@ struct tnp_instance {
     pthread_mutex_t told_lock;
     char told[400];         // the first message of the validation layers
     char reason[256];       // also: why there is no device
-    pthread_mutex_t lock;   // guards what follows; it is filled once
+    pthread_mutex_t lock;   // guards what follows
     bool is_listed;
+    bool has_leaked;   // a device on which work hangs: the VkInstance outlives this
     uint32_t physical_count;
     vulkan_physical physicals[VULKAN_MAX_DEVICES];
 };
@@ -149,14 +145,15 @@ struct tnp_buffer {
 };
 
 // error.c: a result of the driver as a status and a line. `what` is the call and what it was for.
-// VK_ERROR_DEVICE_LOST marks the device.
+// VK_ERROR_DEVICE_LOST marks the device, where there is one (NULL: not yet).
 tnp_status vulkan_error(tnp_device *device, tnp_error *err, VkResult result, const char *what);
 const char *vulkan_result_name(VkResult result);
 
-// validate = on: what the validation layers have said fails the calls that come after it, so that
-// nobody overlooks it. TNP_OK: nothing.
+// instance.c: under validate = on what the validation layers have said fails the calls that come
+// after it, so that nobody overlooks it. TNP_OK: nothing.
 tnp_status vulkan_told(tnp_instance *instance, tnp_error *err);
 
+// error.c: memory of the host.
 void *vulkan_alloc(tnp_instance *instance, uint64_t bytes);   // zeroed; NULL when there is none
 void vulkan_free(tnp_instance *instance, void *pointer);
 
@@ -167,10 +164,6 @@ tnp_status vulkan_read_options(const tnp_host *host, vulkan_options *out, tnp_er
 // text), or NULL.
 const char *vulkan_features_read(tnp_instance *instance, VkPhysicalDevice device,
                                  vulkan_physical *out);
-
-// Whether anything of this device may still be touched by work that hangs: then it is leaked.
-bool vulkan_must_leak(tnp_device *device);
-void vulkan_mark_hung(tnp_device *device);
 
 // submit.c: hands command buffers to a queue and waits for their end, in steps, so that a device
 // that was given up is seen: `first` as one submission, each of the others as one.
@@ -183,7 +176,10 @@ tnp_status vulkan_submit_and_wait(tnp_device *device, vulkan_queue *queue,
                                   const vulkan_batch *first, const VkCommandBuffer *others,
                                   uint32_t other_count, tnp_error *err);
 
-// The queue of the driver that does the work of one of the contract.
+// device.c: whether anything of this device may still be touched by work that hangs: then it is
+// leaked. The queue of the driver that does the work of one of the contract.
+bool vulkan_must_leak(tnp_device *device);
+void vulkan_mark_hung(tnp_device *device);
 vulkan_queue *vulkan_queue_of(const tnp_queue *queue);
 
 // The calls of the plugin's table, each beside what it works on.

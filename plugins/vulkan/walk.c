@@ -69,16 +69,23 @@ void vulkan_walk_bind(const vulkan_walk *walk, uint64_t part, vulkan_emitter *to
         vulkan_push(d, 0);
 }
 
-const char *vulkan_walk_refuse(const tnh_value *const *values, uint32_t count)
+bool vulkan_walk_has_whole_strides(const tnh_value *const *values, uint32_t count)
 {
-    vulkan_walk walk;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
             if (values[i]->dims[d] > 1 &&
                 values[i]->strides[d] % tnh_block_bytes(values[i]->dtype) != 0)
-                return "a stride that is no multiple of the element's bytes";
+                return false;
+    return true;
+}
+
+const char *vulkan_walk_refuse(const tnh_value *const *values, uint32_t count)
+{
+    vulkan_walk walk;
+    if (!vulkan_walk_has_whole_strides(values, count))
+        return "a stride that is no multiple of the element's bytes";
     vulkan_walk_make(values, count, &walk);
-    if (vulkan_walk_parts(&walk) > VULKAN_WALK_MOST)
+    if (vulkan_walk_parts(&walk) > VULKAN_MAX_DISPATCHES)
         return "more than four dims that do not lie as one";
     return vulkan_walk_elements(&walk) >> 32 ? "more elements than a dispatch takes" : NULL;
 }

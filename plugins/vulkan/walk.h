@@ -8,7 +8,6 @@
 
 #define VULKAN_WALK_OPERANDS 4u
 #define VULKAN_WALK_DIMS     4u
-#define VULKAN_WALK_MOST     1024u   // dispatches
 
 typedef struct vulkan_walk {
     uint32_t operand_count, rank;
@@ -28,6 +27,9 @@ uint64_t vulkan_walk_elements(const vulkan_walk *walk);
 // value is the one written.
 void vulkan_walk_bind(const vulkan_walk *walk, uint64_t part, vulkan_emitter *to,
                       vulkan_dispatch *d);
+
+// Whether each element, or block, begins at a multiple of its bytes from the first.
+bool vulkan_walk_has_whole_strides(const tnh_value *const *values, uint32_t count);
 
 // Why elements cannot be gone through so (static text), or NULL.
 const char *vulkan_walk_refuse(const tnh_value *const *values, uint32_t count);

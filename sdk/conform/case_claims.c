@@ -52,6 +52,22 @@ static void feed_forward(kit_slice *s)
     node(s, TNP_OP_ADD, NULL, down, x, y);
 }
 
+// A gate whose products have weights of F16 that begin at a word, and in the middle of one.
+static void gate_of_weights_that_begin_elsewhere(kit_slice *s)
+{
+    enum { K = 32, N = 12 };
+    kit_slice_init(s);
+    const uint32_t constant = TNP_STORAGE_CONSTANT | TNP_STORAGE_ENTERS;
+    uint32_t x = vector(s, K, 1, TNP_STORAGE_ENTERS), w[2];
+    for (uint32_t i = 0; i < 2; i++)
+        w[i] = kit_slice_value(s, TNP_DTYPE_F16, 2, (int64_t[]){ K, N }, NULL, 2 * i, constant);
+    uint32_t gate = vector(s, N, 1, 0), up = vector(s, N, 1, 0),
+             y = vector(s, N, 1, TNP_STORAGE_LEAVES);
+    node(s, TNP_OP_MATMUL, NULL, x, w[0], gate);
+    node(s, TNP_OP_MATMUL, NULL, x, w[1], up);
+    node(s, TNP_OP_SWIGLU, NULL, gate, up, y);
+}
+
 // Claims that cover each node once: the largest first, or single nodes only. 0: none do.
 static uint32_t cover(const kit_claims *claims, bool largest, const kit_taken **units)
 {
@@ -107,7 +123,7 @@ static uint32_t cover(const kit_claims *claims, bool largest, const kit_taken **
 static ref_tensor tensor(const kit_slice *s, uint32_t value, unsigned char *const *bytes)
 {
     const tnp_value *v = &s->values[value];
-    ref_tensor t = { .data = (char *)bytes[v->storage], .dtype = v->dtype };
+    ref_tensor t = { .data = (char *)bytes[v->storage] + v->offset, .dtype = v->dtype };
     memcpy(t.dims, v->dims, sizeof t.dims);
     memcpy(t.strides, v->strides, sizeof t.strides);
     return t;
@@ -153,6 +169,22 @@ static void run_units(kit_rig *r, kit_slice *s, const kit_taken *const *units, u
     kit_program_free(r, p);
 }
 
+// Numbers from 0.25 to 1, as halves or as floats.
+static void fill(const tnp_value *v, unsigned char *bytes, uint64_t count)
+{
+    if (v->dtype == TNP_DTYPE_F16) {
+        for (uint64_t k = 0; k < count / 2; k++) {
+            uint16_t half = (uint16_t)kit_random(0x3400, 0x3c00);
+            memcpy(bytes + k * sizeof half, &half, sizeof half);
+        }
+        return;
+    }
+    for (uint64_t k = 0; k < count / sizeof(float); k++) {
+        float value = (float)kit_random(0.25, 1);
+        memcpy(bytes + k * sizeof value, &value, sizeof value);
+    }
+}
+
 static void run_both_ways(kit_rig *r, kit_slice *s)
 {
     kit_claims *claims = kit_new(sizeof(kit_claims));
@@ -162,10 +194,7 @@ static void run_both_ways(kit_rig *r, kit_slice *s)
         bytes[i] = malloc(s->storages[i].bytes);
         if (!bytes[i])
             kit_fail("memory for the case", "it is not there");
-        for (uint64_t k = 0; k < s->storages[i].bytes / sizeof(float); k++) {
-            float value = (float)kit_random(0.2, 1);
-            memcpy(bytes[i] + k * sizeof value, &value, sizeof value);
-        }
+        fill(&s->values[i], bytes[i], s->storages[i].bytes);   // a storage for each value
         if (s->storages[i].flags & TNP_STORAGE_CONSTANT)
             s->storages[i].data = bytes[i];
     }
@@ -212,6 +241,17 @@ static void a_feed_forward_is_convex_and_runs(const kit_case *c)
     (void)c;
     kit_rig_open(&r);
     feed_forward(s);
+    run_both_ways(&r, s);
+    kit_rig_close(&r);
+}
+
+static void a_gate_of_weights_that_begin_elsewhere_runs(const kit_case *c)
+{
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_rig r;
+    (void)c;
+    kit_rig_open(&r);
+    gate_of_weights_that_begin_elsewhere(s);
     run_both_ways(&r, s);
     kit_rig_close(&r);
 }
@@ -335,6 +375,7 @@ static const kit_row rows[] = {
     { "a_chain_is_convex_and_runs", a_chain_is_convex_and_runs },
     { "a_diamond_is_convex_and_runs", a_diamond_is_convex_and_runs },
     { "a_feed_forward_is_convex_and_runs", a_feed_forward_is_convex_and_runs },
+    { "a_gate_of_weights_that_begin_elsewhere_runs", a_gate_of_weights_that_begin_elsewhere_runs },
     { "random_slices_get_claims_that_keep_the_rules",
       random_slices_get_claims_that_keep_the_rules },
     { "another_instance_gives_the_same_answer", another_instance_gives_the_same_answer },

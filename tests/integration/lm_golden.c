@@ -1,10 +1,12 @@
 // A whole model against its golden file: logits after each prompt, greedy steps, likelihood of a
 // passage.
-//   lm_golden MODEL GOLDEN TOLERANCE [THREADS [row|tensor DEVICES]]
+//   lm_golden MODEL GOLDEN TOLERANCE [THREADS [row|tensor DEVICES | on DEVICE LAYERS PLUGIN]]
 // TOLERANCE, as in tests/data/golden/README.md: A activations and KV cache in float32; B the KV
 // cache in half precision; C as it comes, with 8-bit activations. A MODEL that is not there:
 // skipped. Plugins are found by TENON_PLUGIN_PATH. With a split mode: divided over so many
-// simulated devices (at most 4), each of which gets twice as much as the next.
+// simulated devices (at most 4), each of which gets twice as much as the next. On a device of a
+// plugin's file: so many layers, the others on the CPU, or "all", and nothing on the CPU; skipped
+// where the machine has no such device.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +15,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +43,8 @@ static const tolerance tolerances[] = {
 static const char *model_path, *golden_path;
 static const tolerance *allowed;
 static uint32_t threads, split_mode, split_count;
+static const char *device_name, *plugin_path = SIM_PLUGIN_PATH;
+static uint32_t device_layers;   // 0 = all
 
 static json_t *golden;
 static tn_runtime *runtime;
@@ -63,11 +68,11 @@ static int open_all(void **state)
     snprintf(cpu, sizeof cpu, "plugin.cpu.activations=%s", allowed->activations);
     snprintf(sim, sizeof sim, "plugin.sim.activations=%s", allowed->activations);
     const char *settings[] = { cpu, sim, "plugin.sim.devices=[{},{\"host_visible\":false},{},{}]" };
-    const char *plugins[] = { SIM_PLUGIN_PATH };
+    const char *plugins[] = { plugin_path };
     tn_runtime_options options = {
         .size = sizeof options,
         .threads = threads,
-        .plugin_path_count = split_count ? 1 : 0,
+        .plugin_path_count = split_count || device_name ? 1 : 0,
         .plugin_paths = plugins,
         .setting_count = split_count ? 3 : 1,
         .settings = settings,
@@ -126,7 +131,7 @@ static uint32_t context_tokens(void)
     return (uint32_t)most;
 }
 
-static tlm_context *create_context(uint32_t flags)
+static tlm_context *create_divided(uint32_t flags)
 {
     static const double shares[MOST_DEVICES] = { 8, 4, 2, 1 };
     tn_device *devices[MOST_DEVICES];
@@ -156,6 +161,48 @@ static tlm_context *create_context(uint32_t flags)
     tn_error err = { 0 };
     need(tlm_context_create(runtime, model, &options, &context, &err), &err);
     return context;
+}
+
+static tlm_context *create_on_device(uint32_t flags)
+{
+    tn_device *devices[] = { tn_runtime_find_device(runtime, device_name),
+                             tn_runtime_find_device(runtime, "cpu0") };
+    tn_placement placement = {
+        .size = sizeof placement,
+        .layer_rule = device_layers ? TN_LAYERS_COUNT : TN_LAYERS_ALL,
+        .gpu_layers = device_layers,
+    };
+    tlm_context_options options = {
+        .size = sizeof options,
+        .flags = flags,
+        .context_tokens = context_tokens(),
+        .kv_type = allowed->kv_type,
+        .device_count = device_layers ? 2 : 1,
+        .devices = devices,
+        .placement = device_layers ? &placement : NULL,
+    };
+    tlm_context *context = NULL;
+    tn_error err = { 0 };
+    need(tlm_context_create(runtime, model, &options, &context, &err), &err);
+    return context;
+}
+
+static tlm_context *create_context(uint32_t flags)
+{
+    return device_name ? create_on_device(flags) : create_divided(flags);
+}
+
+static bool has_device(void)
+{
+    tn_error err = { 0 };
+    tn_runtime *look = NULL;
+    const tn_runtime_options options = { .size = sizeof options,
+                                         .plugin_path_count = 1,
+                                         .plugin_paths = &plugin_path };
+    need(tn_runtime_create(&options, &look, &err), &err);
+    bool has = tn_runtime_find_device(look, device_name) != NULL;
+    tn_runtime_destroy(look);
+    return has;
 }
 
 static uint32_t vocabulary_of(const tlm_context *context)
@@ -340,13 +387,19 @@ static void passages_are_as_likely_as_in_the_file(void **state)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fputs("use: lm_golden MODEL GOLDEN A|B|C [THREADS [row|tensor DEVICES]]\n", stderr);
+        fputs("use: lm_golden MODEL GOLDEN A|B|C [THREADS [row|tensor DEVICES | on DEVICE LAYERS "
+              "PLUGIN]]\n",
+              stderr);
         return 2;
     }
     model_path = argv[1];
     golden_path = argv[2];
     threads = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
-    if (argc > 6) {
+    if (argc > 7 && strcmp(argv[5], "on") == 0) {
+        device_name = argv[6];
+        device_layers = (uint32_t)strtoul(argv[7], NULL, 10);   // 0 of "all"
+        plugin_path = argc > 8 ? argv[8] : plugin_path;
+    } else if (argc > 6) {
         split_mode = strcmp(argv[5], "row") == 0 ? TN_SPLIT_ROW : TN_SPLIT_TENSOR;
         split_count = (uint32_t)strtoul(argv[6], NULL, 10) % (MOST_DEVICES + 1);
     }
@@ -359,6 +412,10 @@ int main(int argc, char **argv)
     }
     if (access(model_path, R_OK) != 0) {
         printf("skipped: %s is not here; tests/fetch-models brings it\n", model_path);
+        return 77;
+    }
+    if (device_name && !has_device()) {
+        printf("skipped: there is no device %s\n", device_name);
         return 77;
     }
     const struct CMUnitTest tests[] = {

@@ -32,8 +32,8 @@ static plan plan_of(const tnh_node *node, const vulkan_features *features)
     p.slices = 1;
     while (p.slices * p.chunk < p.E && p.slices * p.chunk < MOST_COLUMNS)
         p.slices *= 2;
-    p.tiles = (uint32_t)((rows + p.rows - 1) / p.rows);
-    p.column_groups = (p.E + p.slices * p.chunk - 1) / (p.slices * p.chunk);
+    p.tiles = vulkan_groups(rows, p.rows);
+    p.column_groups = vulkan_groups(p.E, p.slices * p.chunk);
     const uint64_t groups = (uint64_t)p.tiles * p.G * p.column_groups;
     const uint32_t most = (p.S + KEYS_OF_SPLIT - 1) / KEYS_OF_SPLIT;
     p.splits = groups < ENOUGH_GROUPS ? (uint32_t)((ENOUGH_GROUPS + groups - 1) / groups) : 1;
@@ -94,7 +94,7 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
         if (tnh_has(node, i) && !vulkan_has_whole_strides(&node->in[i]))
             return "a stride that is no multiple of the element's bytes";
     if ((uint64_t)q->dims[1] * (uint64_t)q->dims[2] >> 31 ||
-        scratch_bytes(unit, features) + features->storage_alignment > features->max_range_bytes)
+        !vulkan_is_bindable(scratch_bytes(unit, features), features))
         return "attention of more heads and tokens than a dispatch takes";
     return NULL;
 }
@@ -103,15 +103,6 @@ static void push_strides(const tnh_value *value, uint32_t count, vulkan_dispatch
 {
     for (uint32_t i = 0; i < count; i++)
         vulkan_push(d, (uint32_t)value->strides[i]);
-}
-
-static uint32_t bind_optional(const tnh_node *node, uint32_t i, vulkan_emitter *to,
-                              vulkan_dispatch *d)
-{
-    if (tnh_has(node, i))
-        return vulkan_bind_value(to, d, &node->in[i], false);
-    vulkan_bind_nothing(to, d);
-    return 0;
 }
 
 // The value of those with a dim S that says how much of it counts; the keys where none does.
@@ -144,7 +135,7 @@ static void emit_scores(const tnh_node *node, const plan *p, uint64_t parts, vul
         offsets[5] = vulkan_bind_value(to, &d, mask, false);
     else
         has_tokens = vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[5]);
-    offsets[6] = bind_optional(node, 5, to, &d);
+    offsets[6] = vulkan_bind_optional(to, &d, node, 5);
     length = with_length(node, &length_dim);
     const bool has_length = vulkan_bind_extent(to, &d, length, length_dim, &offsets[7]);
 
@@ -197,7 +188,7 @@ static void emit_merge(const tnh_node *node, const plan *p, uint64_t parts, vulk
     vulkan_begin(&d, VULKAN_KERNEL_ATTENTION_MERGE);
     offsets[0] = vulkan_bind_value(to, &d, &node->out, true);
     offsets[1] = vulkan_bind_scratch(to, &d, 0, parts, false);
-    offsets[2] = bind_optional(node, 5, to, &d);
+    offsets[2] = vulkan_bind_optional(to, &d, node, 5);
     const bool has_tokens = vulkan_bind_extent(to, &d, with_tokens(node), 2, &offsets[3]) &&
                             !tnh_has(node, 4);
     vulkan_constant(&d, (uint32_t)tnh_has(node, 5));

@@ -1,6 +1,6 @@
 // blocks.h: what ops ask about values of any type, blocks too.
-#ifndef VULKAN_BLOCKS_H
-#define VULKAN_BLOCKS_H
+#ifndef VULKAN_OPS_BLOCKS_H
+#define VULKAN_OPS_BLOCKS_H
 
 #include "ops.h"
 

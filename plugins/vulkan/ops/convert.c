@@ -50,7 +50,7 @@ static void emit_plain(const tnh_node *node, vulkan_emitter *to)
         vulkan_constant(&d, node->out.dtype);
         vulkan_constant(&d, node->in[0].dtype);
         vulkan_walk_bind(&walk, part, to, &d);
-        d.groups[0] = (uint32_t)((elements + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(elements, GROUP);
         d.flops = 8 * (double)elements;
         d.bytes = 8 * (double)elements;
         vulkan_emit(to, &d);

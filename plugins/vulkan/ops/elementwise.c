@@ -61,7 +61,7 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
             vulkan_constant(&d, values[i]->dtype);
         vulkan_walk_bind(&walk, part, to, &d);
         push_attributes(node, &d);
-        d.groups[0] = (uint32_t)((elements + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(elements, GROUP);
         d.flops = 16 * (double)elements;
         d.bytes = 4 * (double)elements * count;
         vulkan_emit(to, &d);

@@ -6,12 +6,10 @@
 // dispatches.
 #include "matmul.h"
 
-#define FEW_TOKENS  VULKAN_FEW_TOKENS
 #define FEW_ROWS    4u   // of a workgroup
 #define MANY_ROWS   64u
 #define MAX_BATCHES 3u   // dims of the kernels
 #define MAX_SPLIT   12u
-#define MOST        1024u   // dispatches
 
 typedef struct batches {
     uint32_t rank;
@@ -61,7 +59,7 @@ static batches batches_of(const tnh_node *node)
 
 static bool is_too_large(const tnh_value *w, const vulkan_features *features)
 {
-    return w->span_bytes + features->storage_alignment > features->max_range_bytes;
+    return !vulkan_is_bindable(w->span_bytes, features);
 }
 
 static uint64_t product_of(const uint64_t *dims, uint32_t count)
@@ -105,12 +103,7 @@ static void push_other(const vulkan_tail *tail, uint32_t at, uint64_t first_row,
 
 static uint32_t few_tokens_of(uint64_t tokens)
 {
-    return tokens == 1 ? 1 : tokens <= 4 ? 4 : FEW_TOKENS;
-}
-
-static uint32_t groups_of(uint64_t count, uint64_t size)
-{
-    return (uint32_t)((count + size - 1) / size);
+    return tokens == 1 ? 1 : tokens <= 4 ? 4 : VULKAN_FEW_TOKENS;
 }
 
 // The kernel, its groups and its own constants, with the tokens of one matrix, and matrices.
@@ -121,13 +114,13 @@ static void choose_kernel(vulkan_dispatch *d, bool is_few, uint64_t k, uint64_t 
         const uint32_t each = few_tokens_of(tokens);
         vulkan_constant(d, each);
         vulkan_constant(d, k < 1024 ? 32 : 64);   // invocations
-        d->groups[0] = groups_of(rows, FEW_ROWS);
-        d->groups[1] = groups_of(tokens, each);
+        d->groups[0] = vulkan_groups(rows, FEW_ROWS);
+        d->groups[1] = vulkan_groups(tokens, each);
     } else {
         const uint32_t each = tokens <= 32 ? 4 : 8;
         vulkan_constant(d, each);
-        d->groups[0] = groups_of(rows, MANY_ROWS);
-        d->groups[1] = groups_of(tokens, 8 * each);
+        d->groups[0] = vulkan_groups(rows, MANY_ROWS);
+        d->groups[1] = vulkan_groups(tokens, 8 * each);
     }
     d->groups[2] = (uint32_t)matrices;
 }
@@ -139,7 +132,7 @@ static void emit_at(const tnh_node *node, const vulkan_tail *tail, const batches
     const bool by_id = node->op == TNP_OP_MATMUL_ID;
     const uint64_t k = (uint64_t)x->dims[0], choices = by_id ? product_of(all->dims, 2) : 0;
     const uint64_t tokens = by_id ? 1 : (uint64_t)x->dims[1];
-    const bool is_few = by_id ? choices < 3 * (uint64_t)w->dims[2] : tokens <= FEW_TOKENS;
+    const bool is_few = by_id ? choices < 3 * (uint64_t)w->dims[2] : tokens <= VULKAN_FEW_TOKENS;
     const uint32_t inner = all->rank < MAX_BATCHES ? all->rank : MAX_BATCHES;
     tnh_value part = vulkan_rows_of(w, at->row, at->rows);
     part.offset += at->w;
@@ -271,7 +264,7 @@ const char *vulkan_refuse_product(const tnh_node *node, const vulkan_features *f
             return "a row above what the device binds at once";
         parts *= ((uint64_t)w->dims[1] + rows - 1) / rows;
     }
-    return parts > MOST ? "a product in more parts than are recorded" : NULL;
+    return parts > VULKAN_MAX_DISPATCHES ? "a product in more parts than are recorded" : NULL;
 }
 
 static const char *refuse_matmul(const vulkan_unit *unit, const vulkan_features *features)

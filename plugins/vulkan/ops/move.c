@@ -33,7 +33,7 @@ static void move(const tnh_value *from, const tnh_value *out, vulkan_emitter *to
         vulkan_begin(&d, VULKAN_KERNEL_MOVE);
         vulkan_constant(&d, (uint32_t)tnh_block_bytes(out->dtype));
         vulkan_walk_bind(&walk, part, to, &d);
-        d.groups[0] = (uint32_t)((elements + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(elements, GROUP);
         d.flops = 10 * (double)elements;
         d.bytes = 8 * (double)elements;
         vulkan_emit(to, &d);
@@ -170,7 +170,7 @@ static void emit_fill(const tnh_node *node, vulkan_emitter *to)
         else
             vulkan_push(&d, (uint32_t)bits);
         vulkan_push(&d, (uint32_t)(bits >> 32));
-        d.groups[0] = (uint32_t)((elements + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(elements, GROUP);
         d.flops = 10 * (double)elements;
         d.bytes = 4 * (double)elements;
         vulkan_emit(to, &d);

@@ -17,15 +17,6 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
     return vulkan_lines_refuse(values, 2, 0);
 }
 
-static uint32_t bind_vector(const tnh_node *node, uint32_t i, vulkan_emitter *to,
-                            vulkan_dispatch *d)
-{
-    if (tnh_has(node, i))
-        return vulkan_bind_value(to, d, &node->in[i], false);
-    vulkan_bind_nothing(to, d);
-    return 0;
-}
-
 static void emit(const vulkan_unit *unit, vulkan_emitter *to)
 {
     const tnh_node *node = &unit->nodes[0];
@@ -43,8 +34,8 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
         vulkan_constant(&d, (uint32_t)tnh_has(node, 1));
         vulkan_constant(&d, (uint32_t)tnh_has(node, 2));
         vulkan_walk_bind(&rows.walk, part, to, &d);
-        vulkan_push(&d, bind_vector(node, 1, to, &d));
-        vulkan_push(&d, bind_vector(node, 2, to, &d));
+        vulkan_push(&d, vulkan_bind_optional(to, &d, node, 1));
+        vulkan_push(&d, vulkan_bind_optional(to, &d, node, 2));
         vulkan_constant(&d, vulkan_lines_bind_count(&rows, out, to, &d));
         vulkan_push(&d, (uint32_t)out->dims[0]);
         vulkan_push(&d, (uint32_t)out->strides[0]);

@@ -17,7 +17,7 @@ static bool is_one_matrix(const tnh_value *value)
 // What takes products: a result in F32 of their dims, of one matrix.
 static const char *refuse_last(const vulkan_unit *unit)
 {
-    const tnh_node *product = &unit->nodes[0], *last = &unit->nodes[unit->node_count - 1];
+    const tnh_node *product = &unit->nodes[0], *last = vulkan_unit_last(unit);
     if (last->out.dtype != TNP_DTYPE_F32 || !has_same_dims(&last->out, &product->out) ||
         !is_one_matrix(&product->in[1]) || !is_one_matrix(&product->out) ||
         !vulkan_has_whole_strides(&last->out))
@@ -68,9 +68,9 @@ static const char *refuse_gate(const vulkan_unit *unit, const vulkan_features *f
     if (reason)
         return reason;
     if (a->dtype != b->dtype || !has_same_dims(a, b) || a->strides[0] != b->strides[0] ||
-        a->strides[1] != b->strides[1])
-        return "two products with weights of other types or strides";
-    if (a->span_bytes + features->storage_alignment > features->max_range_bytes)
+        a->strides[1] != b->strides[1] || a->offset % 4 != b->offset % 4)
+        return "two products with weights that do not lie alike";
+    if (!vulkan_is_bindable(a->span_bytes, features))
         return "a weight above what the device binds at once";
     return unit->nodes[0].in[0].dims[1] > (int64_t)VULKAN_FEW_TOKENS
                ? "more tokens than gate and up are done together for"

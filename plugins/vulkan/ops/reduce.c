@@ -45,7 +45,7 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
         vulkan_push(&d, (uint32_t)x->dims[axis]);
         vulkan_push(&d, (uint32_t)x->strides[axis]);
         vulkan_push(&d, length_offset);
-        d.groups[0] = (uint32_t)(axis == 0 ? count : (count + GROUP - 1) / GROUP);
+        d.groups[0] = axis == 0 ? (uint32_t)count : vulkan_groups(count, GROUP);
         d.flops = 4 * (double)count * (double)x->dims[axis];
         d.bytes = 4 * (double)count * (double)x->dims[axis];
         vulkan_emit(to, &d);

@@ -45,14 +45,11 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
         (!(attr->base > 1.0f) || !(attr->yarn_beta_fast > 0.0f) || !(attr->yarn_beta_slow > 0.0f) ||
          attr->yarn_context == 0))
         return "rope with YaRN, and a base of 1 or less, or betas or a context of 0 or less";
-    if (parts_of(out) > VULKAN_WALK_MOST || invocations_of(out, attr) >> 32)
+    if (parts_of(out) > VULKAN_MAX_DISPATCHES || invocations_of(out, attr) >> 32)
         return "rope of more heads than a dispatch takes";
     const tnh_value *values[] = { out, x };
-    for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t d = 0; d < TNP_MAX_DIMS; d++)
-            if (values[i]->dims[d] > 1 &&
-                values[i]->strides[d] % (int64_t)tnh_block_bytes(values[i]->dtype) != 0)
-                return "a stride that is no multiple of the element's bytes";
+    if (!vulkan_walk_has_whole_strides(values, 2))
+        return "a stride that is no multiple of the element's bytes";
     return node->in[1].strides[0] % 4 || (tnh_has(node, 2) && node->in[2].strides[0] % 4)
                ? "a stride that is no multiple of the element's bytes"
                : NULL;
@@ -107,7 +104,7 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
     const tnp_rope_attr *attr = (const tnp_rope_attr *)&node->attr;
     for (uint64_t part = 0; part < parts_of(out); part++) {
         vulkan_dispatch d;
-        uint32_t tokens_offset, factors_offset = 0;
+        uint32_t tokens_offset;
         vulkan_begin(&d, VULKAN_KERNEL_ROPE);
         vulkan_constant(&d, out->dtype);
         vulkan_constant(&d, x->dtype);
@@ -123,17 +120,14 @@ static void emit(const vulkan_unit *unit, vulkan_emitter *to)
         vulkan_push(&d, vulkan_bind_value(to, &d, out, true) + offset_of_part(out, part));
         vulkan_push(&d, vulkan_bind_value(to, &d, x, false) + offset_of_part(x, part));
         const uint32_t position_offset = vulkan_bind_value(to, &d, &node->in[1], false);
-        if (tnh_has(node, 2))
-            factors_offset = vulkan_bind_value(to, &d, &node->in[2], false);
-        else
-            vulkan_bind_nothing(to, &d);
+        const uint32_t factors_offset = vulkan_bind_optional(to, &d, node, 2);
         vulkan_constant(&d, vulkan_bind_extent(to, &d, out, 2, &tokens_offset));
         vulkan_push(&d, position_offset | factors_offset << 8 | tokens_offset << 16);
         vulkan_push(&d, (uint32_t)node->in[1].strides[0]);
         vulkan_push(&d, (uint32_t)node->in[2].strides[0]);
         vulkan_push(&d, attr->rot_dims / 2);
         push_attributes(attr, &d);
-        d.groups[0] = (uint32_t)((invocations_of(out, attr) + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(invocations_of(out, attr), GROUP);
         d.flops = 200 * (double)invocations_of(out, attr);
         d.bytes = 16 * HEADS * (double)invocations_of(out, attr);
         vulkan_emit(to, &d);

@@ -69,8 +69,7 @@ const char *vulkan_rows_refuse(const vulkan_rows *rows, const vulkan_features *f
     const tnh_value *const values[] = { &v.to, &v.from, &v.index };
     if (!vulkan_has_whole_strides(rows->to) || !vulkan_has_whole_strides(rows->from))
         return "a stride that is no multiple of the element's bytes";
-    if (rows->table &&
-        rows->table->span_bytes + features->storage_alignment > features->max_range_bytes) {
+    if (rows->table && !vulkan_is_bindable(rows->table->span_bytes, features)) {
         for (uint32_t d = 2; d < TNP_MAX_DIMS; d++)
             if (rows->table->dims[d] != 1)
                 return "several matrices above what the device binds at once";
@@ -116,7 +115,7 @@ static void emit_part(const vulkan_rows *rows, const row_values *v, uint64_t fir
         vulkan_push(&d, (uint32_t)count);
         vulkan_push(&d, lengths[0]);
         vulkan_push(&d, lengths[1]);
-        d.groups[0] = (uint32_t)((elements / unit + GROUP - 1) / GROUP);
+        d.groups[0] = vulkan_groups(elements / unit, GROUP);
         d.groups[1] = (uint32_t)vulkan_walk_elements(&walk);
         d.flops = (is_get ? 8 : 64) * (double)elements * d.groups[1];
         d.bytes = 8 * (double)elements * d.groups[1];
@@ -134,7 +133,7 @@ void vulkan_rows_emit(const vulkan_rows *rows, vulkan_emitter *to)
     }
     const uint64_t count = (uint64_t)rows->table->dims[1];
     const vulkan_features *features = vulkan_emitter_features(to);
-    bool is_cut = rows->table->span_bytes + features->storage_alignment > features->max_range_bytes;
+    const bool is_cut = !vulkan_is_bindable(rows->table->span_bytes, features);
     const uint64_t step = is_cut ? vulkan_rows_at_once(rows->table, features) : count;
     for (uint64_t first = 0; first < count; first += step) {
         const uint64_t here = count - first < step ? count - first : step;

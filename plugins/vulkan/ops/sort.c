@@ -44,9 +44,9 @@ static const char *refuse(const vulkan_unit *unit, const vulkan_features *featur
     const char *reason = vulkan_lines_refuse(values, 2, 0);
     if (reason)
         return reason;
-    return scratch_bytes(unit, features) + features->storage_alignment > features->max_range_bytes
-               ? "top_k or argsort of more than the device binds at once"
-               : NULL;
+    return vulkan_is_bindable(scratch_bytes(unit, features), features)
+               ? NULL
+               : "top_k or argsort of more than the device binds at once";
 }
 
 // Rows that are sorted together, and what is done to them.
@@ -90,7 +90,7 @@ static void emit_blocks(const sorting *s, uint64_t first_period, uint64_t last_p
     vulkan_push(&d, (uint32_t)first_period);
     vulkan_push(&d, (uint32_t)last_period);
     vulkan_push(&d, bind_pairs(s, to, &d));
-    d.groups[0] = (uint32_t)((s->length + size - 1) / size);
+    d.groups[0] = vulkan_groups(s->length, size);
     d.groups[1] = (uint32_t)s->count;
     d.flops = 100 * (double)s->length * (double)s->count;
     d.bytes = 16 * (double)s->length * (double)s->count;

@@ -6,7 +6,7 @@
 #include "include/walk.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint OP = 0;   // number of ops.def
+layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint OUT_TYPE = 1;
 layout(constant_id = 2) const uint A_TYPE = 1;
 layout(constant_id = 3) const uint B_TYPE = 1;
@@ -20,13 +20,13 @@ READS(2, b)
 float result_of(float a, float b)
 {
     switch (OP) {
-    case 16:
+    case OP_ADD:
         return a + b;
-    case 17:
+    case OP_SUB:
         return a - b;
-    case 18:
+    case OP_MUL:
         return a * b;
-    case 19:
+    case OP_DIV:
         return a / b;
     default:
         return gated(OP, a, b);

@@ -14,10 +14,10 @@ BLOCKS(up)
 FOUR(up, W_TYPE, IS_W_FLAT, w_element)
 EIGHT(up)
 
-const bool IS_GATE = TAIL >= 48;
-const uint ROWS = 4;                          // of each weight
+const bool IS_GATE = TAIL >= OP_SWIGLU;   // or a later one: no sum
+const uint ROWS = 4;   // of each weight
 const uint ALL_ROWS = IS_GATE ? 2 * ROWS : ROWS;
-// Of subgroups, which may have one invocation.
+// One each subgroup, which may be one invocation.
 shared float sums[THREADS * ALL_ROWS * TOKENS];
 
 // The matrix of the choice; what is no matrix fails the work.

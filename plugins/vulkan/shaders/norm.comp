@@ -8,7 +8,7 @@
 #include "include/lines.glsl"
 
 layout(local_size_x = GROUP) in;
-layout(constant_id = 0) const uint OP = 56;   // number of ops.def
+layout(constant_id = 0) const uint OP = OP_RMS_NORM;
 layout(constant_id = 1) const uint OUT_TYPE = 1;
 layout(constant_id = 2) const uint X_TYPE = 1;
 layout(constant_id = 3) const bool HAS_WEIGHT = false;
@@ -37,7 +37,7 @@ void main()
     const uint x_row = address_of(at, walk.strides[1], walk.offsets[1]);
     const uint out_row = address_of(at, walk.strides[0], walk.offsets[0]);
     float mean = 0.0, sum = 0.0;
-    if (OP == 57) {   // from the first element on, so that equal ones have exactly their mean
+    if (OP == OP_LAYER_NORM) {   // from the first element on, so that equal ones have exactly their mean
         const float pivot = x_float(x_row, X_TYPE);
         for (uint i = first; i < n; i += GROUP)
             sum += x_float(x_row + i * x_stride, X_TYPE) - pivot;
@@ -49,8 +49,8 @@ void main()
         sum = fma(x, x, sum);
     }
     sum = group_sum(sum);
-    float size = sqrt(OP == 59 ? sum : sum / float(n) + eps);
-    if (OP == 59 && size < eps)
+    float size = sqrt(OP == OP_L2_NORM ? sum : sum / float(n) + eps);
+    if (OP == OP_L2_NORM && size < eps)
         size = eps;
     const float factor = 1.0 / size;
     for (uint i = first; i < n; i += GROUP) {

@@ -9,7 +9,7 @@
 #include "include/walk.glsl"
 
 layout(local_size_x = GROUP) in;
-layout(constant_id = 0) const uint OP = 104;   // number of ops.def
+layout(constant_id = 0) const uint OP = OP_SUM;
 layout(constant_id = 1) const uint X_TYPE = 1;
 layout(constant_id = 2) const bool IS_WIDE = true;
 layout(constant_id = 3) const bool HAS_LENGTH = false;   // of a line
@@ -35,13 +35,13 @@ void main()
     const uint x_line = address_of(at, walk.strides[1], walk.offsets[1]);
     const uint to = address_of(at, walk.strides[0], walk.offsets[0]);
     uint result;
-    if (OP == 104 || OP == 105) {
+    if (OP == OP_SUM || OP == OP_MEAN) {
         float sum = 0.0;
         for (uint i = first; i < count; i += step)
             sum += x_float(x_line + i * stride, X_TYPE);
         if (IS_WIDE)
             sum = group_sum(sum);
-        if (OP == 105)
+        if (OP == OP_MEAN)
             sum = count == 0 ? uintBitsToFloat(0x7fc00000u) : sum / float(count);
         result = floatBitsToUint(sum);
     } else {
@@ -56,10 +56,10 @@ void main()
         if (IS_WIDE) {
             const uint own = highest;
             highest = group_highest(own);
-            if (OP == 106)
+            if (OP == OP_ARGMAX)
                 index = group_lowest(own == highest ? index : 0xffffffffu);
         }
-        if (OP == 107)
+        if (OP == OP_MAX)
             result = floatBitsToUint(count == 0 ? -INFINITY : of_order(highest));
         else
             result = count == 0 ? 0 : index;

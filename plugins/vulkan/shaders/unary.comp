@@ -6,12 +6,12 @@
 #include "include/walk.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint OP = 0;   // number of ops.def
+layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint OUT_TYPE = 1;
 layout(constant_id = 2) const uint X_TYPE = 1;
 layout(push_constant, std430) uniform Push {
     Walk walk;
-    float a, b;
+    float a, b;   // scale and bias; least and most of clamp; the cap
 };
 WRITES(0, out)
 READS(1, x)
@@ -19,43 +19,43 @@ READS(1, x)
 float result_of(float x)
 {
     switch (OP) {
-    case 32:
+    case OP_SCALE:
         return fma(x, a, b);
-    case 33:
+    case OP_NEG:
         return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u);
-    case 34:
+    case OP_SQRT:
         return sqrt(x);
-    case 35:
+    case OP_EXP:
         return exp_of(x);
-    case 36:
+    case OP_TANH:
         return tanh_of(x);
-    case 37:
+    case OP_SIGMOID:
         return sigmoid_of(x);
-    case 38:
+    case OP_RELU:
         return x < 0.0 ? 0.0 : x;
-    case 39:
+    case OP_SILU:
         return silu_of(x);
-    case 40:
+    case OP_GELU:
         return gelu_of(x);
-    case 41:
+    case OP_ABS:
         return uintBitsToFloat(floatBitsToUint(x) & 0x7fffffffu);
-    case 42:
+    case OP_SQR:
         return x * x;
-    case 43:
+    case OP_RSQRT:
         return 1.0 / sqrt(x);
-    case 44:
+    case OP_LOG:
         return log_of(x);
-    case 45:
+    case OP_SIN:
         return sin_of(x);
-    case 46:
+    case OP_COS:
         return cos_of(x);
-    case 47:
+    case OP_CLAMP:
         return x < a ? a : x > b ? b : x;
-    case 51:
+    case OP_GELU_ERF:
         return 0.5 * x * (1.0 + erf_of(x * 0.707106781186547524));
-    case 52:
+    case OP_GELU_QUICK:
         return x / (1.0 + exp_of(-1.702 * x));
-    default:
+    default:   // softcap
         return a * tanh_of(x / a);
     }
 }

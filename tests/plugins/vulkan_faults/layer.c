@@ -5,8 +5,8 @@
 //                      CALL:K:hang       of vkWaitSemaphores: from then on it only times out
 //   TENON_VULKAN_CALLS=FILE   how often each call came, written when a device is destroyed
 //
-// VK_ERROR_DEVICE_LOST is sticky: every call that is watched answers it from then on. What destroys
-// is passed on.
+// VK_ERROR_DEVICE_LOST is sticky: every call that is watched answers it from then on, and as of a
+// device that is lost nothing runs any more. What destroys is passed on.
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -99,6 +99,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PFN_vkGetInstanceProcAddr next_instance_call;
 static PFN_vkGetDeviceProcAddr next_device_call;
 static VkInstance instance_made;
+static VkDevice device_made;
 static unsigned counts[CALL_COUNT];
 static bool is_lost, hangs;
 
@@ -126,6 +127,8 @@ static VkResult fault_of(int call)
         is_lost = result == VK_ERROR_DEVICE_LOST;
     }
     pthread_mutex_unlock(&lock);
+    if (result == VK_ERROR_DEVICE_LOST && device_made)
+        ((PFN_vkDeviceWaitIdle)next_device_call(device_made, "vkDeviceWaitIdle"))(device_made);
     if (result == VK_TIMEOUT)
         usleep(20000);
     return result;
@@ -155,6 +158,7 @@ static VKAPI_ATTR void VKAPI_CALL own_DestroyDevice(VkDevice device,
                                                     const VkAllocationCallbacks *allocator)
 {
     PFN_vkDestroyDevice next = (PFN_vkDestroyDevice)next_device_call(device, "vkDestroyDevice");
+    device_made = VK_NULL_HANDLE;
     write_counts();
     next(device, allocator);
 }
@@ -203,6 +207,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_CreateDevice(VkPhysicalDevice physical
     next_##name = (PFN_vk##name)next_device_call(*out, "vk" #name);
     CALLS(CALL)
 #undef CALL
+    device_made = *out;
     return VK_SUCCESS;
 }
 

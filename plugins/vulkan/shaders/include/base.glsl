@@ -20,6 +20,15 @@
 const uint F32 = 1, F16 = 2, BF16 = 3, I32 = 4, I64 = 5, I16 = 6, I8 = 7, BOOL = 8;
 const uint Q4_0 = 16, Q4_1 = 17, Q5_0 = 18, Q5_1 = 19, Q8_0 = 20;
 const uint Q2_K = 24, Q3_K = 25, Q4_K = 26, Q5_K = 27, Q6_K = 28, IQ4_NL = 32;
+// Of ops.def.
+const uint OP_ADD = 16, OP_SUB = 17, OP_MUL = 18, OP_DIV = 19;
+const uint OP_SCALE = 32, OP_NEG = 33, OP_SQRT = 34, OP_EXP = 35, OP_TANH = 36;
+const uint OP_SIGMOID = 37, OP_RELU = 38, OP_SILU = 39, OP_GELU = 40, OP_ABS = 41;
+const uint OP_SQR = 42, OP_RSQRT = 43, OP_LOG = 44, OP_SIN = 45, OP_COS = 46, OP_CLAMP = 47;
+const uint OP_GELU_ERF = 51, OP_GELU_QUICK = 52, OP_SOFTCAP = 53;
+const uint OP_SWIGLU = 48, OP_GEGLU = 49, OP_REGLU = 50;
+const uint OP_RMS_NORM = 56, OP_LAYER_NORM = 57, OP_L2_NORM = 59;
+const uint OP_SUM = 104, OP_MEAN = 105, OP_ARGMAX = 106, OP_MAX = 107;
 
 #define INFINITY uintBitsToFloat(0x7f800000u)
 

@@ -169,8 +169,11 @@ float gelu_of(float x)
     return 0.5 * x * (1.0 + tanh_of(0.797884560802865356 * fma(0.044715 * x * x, x, x)));
 }
 
-// swiglu, geglu, reglu; op: number of ops.def.
+// swiglu, geglu, reglu.
 float gated(uint op, float gate, float up)
 {
-    return (op == 48 ? silu_of(gate) : op == 49 ? gelu_of(gate) : gate < 0.0 ? 0.0 : gate) * up;
+    float by = op == OP_SWIGLU ? silu_of(gate)
+             : op == OP_GEGLU ? gelu_of(gate)
+                              : gate < 0.0 ? 0.0 : gate;
+    return by * up;
 }

@@ -7,7 +7,7 @@ layout(constant_id = 3) const bool IS_X_FLAT = false;
 layout(constant_id = 4) const bool IS_FIRST_LIMITED = false;
 layout(constant_id = 5) const bool IS_SECOND_LIMITED = false;
 layout(constant_id = 6) const bool BY_ID = false;
-layout(constant_id = 7) const uint TAIL = 0;   // number of ops.def: what is done with a product
+layout(constant_id = 7) const uint TAIL = 0;   // the op that is done with a product; 0: none
 layout(push_constant, std430) uniform Push {
     uint w_at, w_row, w_element;   // strides in bytes; an element of w may be a block
     uint x_at, x_token, x_element;
@@ -74,7 +74,7 @@ FOUR(w, W_TYPE, IS_W_FLAT, w_element)
 
 bool is_sum()
 {
-    return TAIL == 16;
+    return TAIL == OP_ADD;
 }
 float added(uint row, uint token)
 {

@@ -40,17 +40,6 @@ static inline int64_t tnh_block_bytes(tnp_dtype dtype)
         return 0;
     }
 }
-static inline const char *tnh_dtype_name(tnp_dtype dtype)
-{
-    switch (dtype) {
-#define DTYPE(number, NAME, block_elements, block_bytes)                                           \
-    case number:                                                                                   \
-        return #NAME;
-#include "../dtypes.def"
-    default:
-        return "a type that is not known";
-    }
-}
 
 // --------------------------------------------------------------------------------------------- values
 
@@ -378,10 +367,6 @@ static inline int tnh_may_reuse(uint32_t in_place, const tnh_value *ins, uint32_
             return 0;
     }
     return 1;
-}
-static inline int tnh_node_may_reuse(const tnh_node *node, uint32_t input)
-{
-    return tnh_may_reuse(node->rule.in_place, node->in, node->input_count, input, &node->out);
 }
 
 // ------------------------------------------------------------------------------------------ who looks

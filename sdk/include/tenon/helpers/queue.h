@@ -57,7 +57,7 @@ typedef struct tnh_device {
     pthread_cond_t changed;
     tnp_semaphore *semaphores;   // all there are, a list through next
     int is_lost;
-    char lost[128];         // why
+    char lost[256];         // why
     uint32_t queue_count;   // ever made
 } tnh_device;
 

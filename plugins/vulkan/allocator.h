@@ -1,6 +1,6 @@
-// blocks.h: memory of a device, divided.
-#ifndef VULKAN_BLOCKS_H
-#define VULKAN_BLOCKS_H
+// allocator.h: memory of a device, divided.
+#ifndef VULKAN_ALLOCATOR_H
+#define VULKAN_ALLOCATOR_H
 
 #include "vulkan.h"
 

@@ -1,10 +1,10 @@
-// blocks.c: divides memory of the driver.
+// allocator.c: divides memory of the driver.
 //
 // A driver allows a few thousand allocations, and each takes microseconds. Small buffers are parts
 // of blocks of BLOCK_BYTES, found first fit; one larger than SMALL_BYTES has a block of its own.
 //
 //   block   | buffer | free | buffer | buffer | free |      parts in order of their offsets
-#include "blocks.h"
+#include "allocator.h"
 
 #include "memory.h"
 
