@@ -1,4 +1,5 @@
 // case_programs.c: programs bound, replayed, overlapping; nothing kept of what was lent.
+#include <math.h>
 #include <stdlib.h>
 
 #include "conform_internal.h"
@@ -85,6 +86,57 @@ static void nothing_of_the_slice_is_kept(const kit_case *c)
     p->unit_count = 0;
     run_and_check(&r, p, op, 1);
     kit_program_free(&r, p);
+    kit_rig_close(&r);
+}
+
+// Of the keys the first alone has values that are numbers, and query 0 sees no other.
+static void attend(kit_rig *r, uint32_t queries)
+{
+    enum { D = 32, S = 16 };
+    static const tnp_attention_attr causal = { .size = sizeof causal,
+                                               .flags = TNP_ATTENTION_CAUSAL,
+                                               .scale = 1 };
+    kit_slice *s = kit_new(sizeof(kit_slice));
+    kit_claims *claims = kit_new(sizeof(kit_claims));
+    kit_program *p = kit_new(sizeof(kit_program));
+    const int64_t q[3] = { D, 1, queries }, k[3] = { D, 1, S };
+    uint32_t in[4];
+    kit_slice_init(s);
+    for (uint32_t i = 0; i < 3; i++)
+        in[i] = kit_slice_value(s, TNP_DTYPE_F32, 3, i ? k : q, NULL, 0, TNP_STORAGE_ENTERS);
+    in[3] = kit_slice_value(s, TNP_DTYPE_I32, 1, q + 2, NULL, 0, TNP_STORAGE_ENTERS);
+    uint32_t out = kit_slice_value(s, TNP_DTYPE_F32, 3, q, NULL, 0, TNP_STORAGE_LEAVES);
+    kit_slice_node(s, TNP_OP_ATTENTION, &causal, in, 4, out);
+    kit_claim(r, s, claims);
+    const kit_taken *unit = kit_claim_of(claims, 0);
+    if (!unit)
+        kit_skip("refused: %s", claims->reasons[0]);
+    kit_program_place(r, p, s, &unit, 1, 0, 0);
+    kit_program_make(r, p, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t j = 0; j < D * (i ? S : queries); j++) {
+            float x = i == 2 && j >= D ? NAN : 0.5f;
+            memcpy(p->image + p->at[in[i]] + j * sizeof x, &x, sizeof x);
+        }
+    for (int32_t t = 0; t < (int32_t)queries; t++)
+        memcpy(p->image + p->at[in[3]] + (uint32_t)t * sizeof t, &t, sizeof t);
+    KIT_OK_OF(kit_program_run(r, p, NULL, 0), &r->err, "the work");
+    for (uint32_t e = 0; e < D; e++) {
+        float y;
+        memcpy(&y, p->back + p->at[out] + e * sizeof y, sizeof y);
+        if (y != 0.5f)
+            kit_fail(kit_text("0.5 of the first of %u queries", queries), "%g", (double)y);
+    }
+    kit_program_free(r, p);
+}
+
+static void attention_is_not_changed_by_keys_that_a_query_does_not_see(const kit_case *c)
+{
+    kit_rig r;
+    (void)c;
+    kit_rig_open(&r);
+    attend(&r, 2);
+    attend(&r, 12);
     kit_rig_close(&r);
 }
 
@@ -381,6 +433,8 @@ static const kit_row rows[] = {
     { "a_program_is_replayed_with_other_contents", a_program_is_replayed_with_other_contents },
     { "a_program_is_bound_again_elsewhere", a_program_is_bound_again_elsewhere },
     { "nothing_of_the_slice_is_kept", nothing_of_the_slice_is_kept },
+    { "attention_is_not_changed_by_keys_that_a_query_does_not_see",
+      attention_is_not_changed_by_keys_that_a_query_does_not_see },
     { "units_over_the_same_bytes_run_in_order", units_over_the_same_bytes_run_in_order },
     { "a_thousand_submits_without_a_wait_give_the_serial_result",
       a_thousand_submits_without_a_wait_give_the_serial_result },

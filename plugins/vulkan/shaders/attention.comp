@@ -69,7 +69,8 @@ uint head_of(uint row) { return group * R + row % R; }
 uint token_of(uint row) { return row / R; }
 uint row_at(uint i) { return min(first_row + i, row_count - 1); }   // beyond the last: the last
 
-// Keys [x, y) that some row sees.
+// Keys [x, y) that some row sees, and of these [seen_from, seen_to) that all do.
+uint seen_from = 0, seen_to = 0xffffffffu;
 uvec2 keys_seen()
 {
     const uint length = HAS_LENGTH ? keys_of(more_offsets >> 24, S) : S;
@@ -82,6 +83,10 @@ uvec2 keys_seen()
     uint begin = 0;
     if (window > 0 && uint(lowest + 1) > window)
         begin = uint(lowest + 1) - window;
+    if (window > 0 && uint(highest + 1) > window)
+        seen_from = uint(highest + 1) - window;
+    if (IS_CAUSAL)
+        seen_to = uint(lowest + 1);
     return uvec2(min(begin, end), end);
 }
 
@@ -226,6 +231,8 @@ void main()
         total[i] = 0.0;   // of own keys
     }
     for (uint begin = range.x; begin < range.y; begin += KEYS) {
+        const uint count = min(KEYS, range.y - begin);
+        const bool is_mixed = begin < seen_from || begin + count > seen_to;
         score(begin, range.y);
         for (uint i = 0; i < ROWS_EACH; i++) {
             float most = scores[i * KEYS_EACH];
@@ -255,10 +262,19 @@ void main()
             v_columns((offsets >> 24) + group * v_g + begin * v_s, range.y - begin,
                       slice + s * CHUNK);
             barrier();
-            for (uint key = 0; key < min(KEYS, range.y - begin); key++) {
+            for (uint key = 0; key < count; key++) {
                 float x[ROWS_EACH];
                 for (uint i = 0; i < ROWS_EACH; i++)
                     x[i] = shares[(own_row + i) * SHARE_PITCH + key];
+                if (is_mixed) {   // a NaN or an infinity that a row does not see is not its own
+                    for (uint j = 0; j < COLUMNS_EACH; j++) {
+                        const float y = columns[key * PITCH + lane + j * LANES];
+                        const uint at = (s * COLUMNS_EACH + j) * ROWS_EACH;
+                        for (uint i = 0; i < ROWS_EACH; i++)
+                            sums[at + i] = fma(x[i], x[i] == 0.0 ? 0.0 : y, sums[at + i]);
+                    }
+                    continue;
+                }
                 for (uint j = 0; j < COLUMNS_EACH; j++) {
                     const float y = columns[key * PITCH + lane + j * LANES];
                     const uint at = (s * COLUMNS_EACH + j) * ROWS_EACH;
