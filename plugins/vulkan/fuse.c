@@ -40,7 +40,7 @@ static uint32_t find_gate(const tnp_slice *slice, const tnh_users *users, uint32
 {
     const uint32_t gate = find_product(slice, users, last, 0);
     const uint32_t up = find_product(slice, users, last, 1);
-    if (gate == TNP_NONE || up == TNP_NONE || gate == up ||
+    if (gate == TNP_NONE || up == TNP_NONE ||
         tnh_input_of(slice->nodes[gate], 0) != tnh_input_of(slice->nodes[up], 0))
         return 0;
     nodes[0] = gate < up ? gate : up;

@@ -9,30 +9,6 @@ static inline bool vulkan_is_block(const tnh_value *value)
     return tnh_block_elements(value->dtype) > 1;
 }
 
-// Whether blocks.glsl or base.glsl makes F32 of it.
-static inline bool vulkan_is_decodable(const tnh_value *value)
-{
-    switch (value->dtype) {
-    case TNP_DTYPE_F32:
-    case TNP_DTYPE_F16:
-    case TNP_DTYPE_BF16:
-    case TNP_DTYPE_Q4_0:
-    case TNP_DTYPE_Q4_1:
-    case TNP_DTYPE_Q5_0:
-    case TNP_DTYPE_Q5_1:
-    case TNP_DTYPE_Q8_0:
-    case TNP_DTYPE_Q2_K:
-    case TNP_DTYPE_Q3_K:
-    case TNP_DTYPE_Q4_K:
-    case TNP_DTYPE_Q5_K:
-    case TNP_DTYPE_Q6_K:
-    case TNP_DTYPE_IQ4_NL:
-        return true;
-    default:
-        return false;
-    }
-}
-
 // Whether set_rows.comp makes it of F32.
 static inline bool vulkan_is_encodable(const tnh_value *value)
 {
@@ -49,6 +25,21 @@ static inline bool vulkan_is_encodable(const tnh_value *value)
         return true;
     default:
         return false;
+    }
+}
+
+// Whether blocks.glsl or base.glsl makes F32 of it: of what is encoded, and of the K types.
+static inline bool vulkan_is_decodable(const tnh_value *value)
+{
+    switch (value->dtype) {
+    case TNP_DTYPE_Q2_K:
+    case TNP_DTYPE_Q3_K:
+    case TNP_DTYPE_Q4_K:
+    case TNP_DTYPE_Q5_K:
+    case TNP_DTYPE_Q6_K:
+        return true;
+    default:
+        return vulkan_is_encodable(value);
     }
 }
 
